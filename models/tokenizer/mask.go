@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -58,8 +59,8 @@ func (t *Tokenizer) NewMask(texts ...string) (*Mask, error) {
 const firstStandIn = 0xF0000
 
 // Hide puts stand-ins into every control token that text spells, and into one that text only
-// begins at its end, since what follows might complete it.
-func (m *Mask) Hide(text string) string {
+// begins at its end, since what follows might complete it. Those in except stay as they are.
+func (m *Mask) Hide(text string, except ...string) string {
 	if len(m.find.nodes) == 0 || text == "" {
 		return text
 	}
@@ -75,7 +76,7 @@ func (m *Mask) Hide(text string) string {
 				break
 			}
 			node = child
-			if token := m.find.nodes[node].token; token >= 0 {
+			if token := m.find.nodes[node].token; token >= 0 && !slices.Contains(except, text[at:i+1]) {
 				hidden[at+m.at[token]] = true
 			}
 		}
