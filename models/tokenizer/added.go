@@ -174,9 +174,8 @@ func (t *trie) split(tokens []addedToken, text string, out []span) []span {
 		if added.singleWord && (wordBefore(text, start) || wordAfter(text, stop)) {
 			continue
 		}
-		if start < done {
-			continue // the token before it took this with its white space
-		}
+		// The token before may have taken this with its white space; both count, as they do in
+		// the reference.
 		if added.lstrip {
 			for start > done {
 				r, size := utf8.DecodeLastRuneInString(text[:start])
@@ -193,7 +192,7 @@ func (t *trie) split(tokens []addedToken, text string, out []span) []span {
 			out = append(out, span{text[done:start], -1})
 		}
 		out = append(out, span{text[start:stop], token})
-		done = max(stop, done)
+		done = stop
 	}
 	if done < len(text) {
 		out = append(out, span{text[done:], -1})

@@ -71,6 +71,7 @@ func (p *pattern) parts(text string, out []part) ([]part, error) {
 	case p.regex != nil:
 		runes := []rune(text)
 		rune, at := 0, 0 // a rune index and the byte it is at
+		last := -1       // where the last match ended, in runes
 		seek := func(target int) int {
 			for ; rune < target; rune++ {
 				at += utf8.RuneLen(runes[rune])
@@ -79,10 +80,11 @@ func (p *pattern) parts(text string, out []part) ([]part, error) {
 		}
 		err := p.regex.FindRunesMatches(runes, 0, func(m regexp2.MatchView) bool {
 			index, length, ok := m.GroupRange(0)
-			if ok {
+			if ok && (length > 0 || index != last) { // no empty match right after another
 				start := seek(index)
 				add(start, seek(index+length))
 			}
+			last = index + length
 			return true
 		})
 		if err != nil {

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// A preTokenizer cuts text into the words that are encoded apart. first says that the text is
-// the start of what is encoded.
-type preTokenizer func(words []string, first bool) ([]string, error)
+// A preTokenizer cuts text into the words that are encoded apart. first says that the first of
+// them is the start of what is encoded.
+type preTokenizer func(words []string, first bool) (cut []string, stillFirst bool, err error)
 
 func readPreTokenizer(field string, raw json.RawMessage, depth int) (preTokenizer, error) {
 	if absent(raw) {
@@ -38,14 +38,14 @@ func readPreTokenizer(field string, raw json.RawMessage, depth int) (preTokenize
 				steps = append(steps, step)
 			}
 		}
-		return func(words []string, first bool) ([]string, error) {
+		return func(words []string, first bool) ([]string, bool, error) {
 			for _, step := range steps {
 				var err error
-				if words, err = step(words, first); err != nil {
-					return nil, err
+				if words, first, err = step(words, first); err != nil {
+					return nil, false, err
 				}
 			}
-			return words, nil
+			return words, first, nil
 		}, nil
 	case "Split":
 		var s struct {
@@ -190,13 +190,13 @@ func splitter(field string, find func(string, []part) ([]part, error), behavior 
 	default:
 		return nil, badField(field+".behavior", "%q is not known", behavior)
 	}
-	return func(words []string, _ bool) ([]string, error) {
+	return func(words []string, first bool) ([]string, bool, error) {
 		out := make([]string, 0, len(words))
 		var parts []part
-		for _, word := range words {
+		for i, word := range words {
 			var err error
 			if parts, err = find(word, parts); err != nil {
-				return nil, err
+				return nil, false, err
 			}
 			if invert {
 				for i := range parts {
@@ -205,11 +205,14 @@ func splitter(field string, find func(string, []part) ([]part, error), behavior 
 			}
 			for _, p := range join(parts) {
 				if p.end > p.start {
+					if len(out) == 0 && (i > 0 || p.start > 0) {
+						first = false // what was first is gone
+					}
 					out = append(out, word[p.start:p.end])
 				}
 			}
 		}
-		return out, nil
+		return out, first, nil
 	}, nil
 }
 
@@ -245,7 +248,7 @@ func byteLevel(prefixSpace, cut bool) (preTokenizer, error) {
 			return nil, err
 		}
 	}
-	return func(words []string, first bool) ([]string, error) {
+	return func(words []string, first bool) ([]string, bool, error) {
 		if prefixSpace {
 			spaced := make([]string, len(words))
 			for i, word := range words {
@@ -258,8 +261,8 @@ func byteLevel(prefixSpace, cut bool) (preTokenizer, error) {
 		}
 		if split != nil {
 			var err error
-			if words, err = split(words, first); err != nil {
-				return nil, err
+			if words, first, err = split(words, first); err != nil {
+				return nil, false, err
 			}
 		}
 		total := 0
@@ -280,7 +283,7 @@ func byteLevel(prefixSpace, cut bool) (preTokenizer, error) {
 			out[i] = all[start:end]
 			start = end
 		}
-		return out, nil
+		return out, first, nil
 	}, nil
 }
 
@@ -320,7 +323,7 @@ func readMetaspace(field string, raw json.RawMessage) (preTokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(words []string, first bool) ([]string, error) {
+	return func(words []string, first bool) ([]string, bool, error) {
 		marked := make([]string, len(words))
 		for i, word := range words {
 			word = strings.ReplaceAll(word, " ", string(mark))
@@ -330,7 +333,7 @@ func readMetaspace(field string, raw json.RawMessage) (preTokenizer, error) {
 			marked[i] = word
 		}
 		if !split {
-			return marked, nil
+			return marked, first, nil
 		}
 		return cut(marked, first)
 	}, nil

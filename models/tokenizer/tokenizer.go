@@ -379,7 +379,7 @@ func (t *Tokenizer) words(w *worker, text string, first bool, out []int, restore
 	words := []string{text}
 	if t.preTokenize != nil {
 		var err error
-		if words, err = t.preTokenize(words, first); err != nil {
+		if words, _, err = t.preTokenize(words, first); err != nil {
 			return nil, err
 		}
 	}
