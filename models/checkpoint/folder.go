@@ -247,13 +247,8 @@ func unlistedShards(files []string) []string {
 func absentFiles(l *Listing, files []string) []string {
 	var absent []string
 	for _, file := range files {
-		// Not every file system tells "Model" from "model"; the index's spelling must be in the
-		// listing, so that a folder works the same wherever it is copied.
 		info, err := os.Stat(filepath.Join(l.Dir, file))
-		switch {
-		case errors.Is(err, fs.ErrNotExist), err == nil && info.Size() == 0 && info.Mode().IsRegular():
-			absent = append(absent, file)
-		case filepath.Base(file) == file && !l.Has(file):
+		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 && info.Mode().IsRegular() {
 			absent = append(absent, file)
 		}
 	}

@@ -61,6 +61,9 @@ func readHeader(r io.ReaderAt, size int64, path, file string) ([]Tensor, error) 
 	}
 	length := binary.LittleEndian.Uint64(prefix[:])
 	switch {
+	case string(prefix[:]) == "version " && size < 1024:
+		return nil, &Error{Kind: KindIncomplete, Path: path, Files: []string{file},
+			Detail: "the file is a Git LFS pointer that stands for the weights, not the weights"}
 	case length == 0:
 		return nil, fail(KindCorrupt, "", "the header is empty")
 	case length > headerLimit:
