@@ -12,7 +12,7 @@ import (
 
 // patternTime bounds one pattern's work on one text: a pattern from a stranger's file may
 // backtrack without end.
-const patternTime = 20 * time.Second
+var patternTime = 20 * time.Second
 
 // pattern is a fixed text or a regular expression that a step looks for.
 type pattern struct {

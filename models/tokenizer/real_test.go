@@ -50,8 +50,12 @@ func TestRealTokenizers(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Logf("loaded %d tokens in %v", tok.Size(), time.Since(began))
-			encoded, decoded, streamed := 0, 0, 0
+			tried, encoded, decoded, streamed := 0, 0, 0, 0
 			for i, row := range family.rows {
+				if i%8 != 0 && !realfiles.Long() {
+					continue
+				}
+				tried++
 				text := golden.Texts[i]
 				ids, err := tok.Encode(text, false)
 				if err != nil || !slices.Equal(ids, row.IDs) {
@@ -81,8 +85,7 @@ func TestRealTokenizers(t *testing.T) {
 					t.Errorf("encode %q with special tokens: %v, want %v (%v)", golden.Texts[i], ids, want, err)
 				}
 			}
-			n := len(family.rows)
-			t.Logf("%s: of %d texts %d encode, %d decode and %d stream as the reference does", family.name, n, encoded, decoded, streamed)
+			t.Logf("%s: of %d texts %d encode, %d decode and %d stream as the reference does", family.name, tried, encoded, decoded, streamed)
 		})
 	}
 }
@@ -117,6 +120,9 @@ func checkStream(t *testing.T, tok *Tokenizer, ids []int, whole string, cut int,
 
 // Long texts must not take long: one word as long as the text, and one line.
 func TestRealSpeed(t *testing.T) {
+	if !realfiles.Long() {
+		t.Skip("part of the long set")
+	}
 	for _, name := range []string{"gemma3", "qwen3"} {
 		t.Run(name, func(t *testing.T) {
 			tok, err := Load(realfiles.Dir(t, name))
@@ -142,20 +148,26 @@ func checkSpeed(t *testing.T, tok *Tokenizer) {
 		{"signs", strings.Repeat("=-", 50_000)},
 		{"broken markers", strings.Repeat("<|im_", 40_000)},
 	} {
-		began := time.Now()
-		ids, err := tok.Encode(text.text, false)
-		took := time.Since(began)
-		if err != nil {
-			t.Fatal(err)
-		}
 		limit := time.Second
 		if raceEnabled {
 			limit = 10 * time.Second
 		}
+		var ids []int
+		took := time.Hour
+		for range 3 { // another program may have had the machine
+			began := time.Now()
+			var err error
+			if ids, err = tok.Encode(text.text, false); err != nil {
+				t.Fatal(err)
+			}
+			if took = min(took, time.Since(began)); took < limit {
+				break
+			}
+		}
 		if took > limit {
 			t.Errorf("%s: %d bytes took %v", text.name, len(text.text), took)
 		}
-		began = time.Now()
+		began := time.Now()
 		if back := tok.Decode(ids, false); back != text.text {
 			t.Errorf("%s does not come back", text.name)
 		}

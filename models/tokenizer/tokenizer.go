@@ -49,6 +49,9 @@ func Load(dir string) (*Tokenizer, error) {
 		detail := "not readable"
 		if errors.Is(err, fs.ErrNotExist) {
 			detail = "not found"
+			if _, other := os.Stat(filepath.Join(dir, "tokenizer.model")); other == nil {
+				detail = "not found; the tokenizer.model beside it is a SentencePiece file, which is not supported"
+			}
 		}
 		return nil, &Error{File: path, Detail: detail, Err: err}
 	}
@@ -76,7 +79,12 @@ func inFile(path string, err error) error {
 }
 
 // parse reads a tokenizer.json.
-func parse(data []byte) (*Tokenizer, error) {
+func parse(data []byte) (_ *Tokenizer, err error) {
+	defer func() { // patterns are compiled by another's code
+		if p := recover(); p != nil {
+			err = fmt.Errorf("can't be read: %v", p)
+		}
+	}()
 	if !utf8.Valid(data) {
 		return nil, errors.New("is not UTF-8 text")
 	}
@@ -85,7 +93,7 @@ func parse(data []byte) (*Tokenizer, error) {
 	if c.peek() != '{' {
 		return nil, errors.New("is not a JSON object")
 	}
-	err := c.object(func(key string) error {
+	err = c.object(func(key string) error {
 		value, err := c.skip()
 		if err != nil {
 			return &fieldError{field: key, detail: "not readable", err: err}
