@@ -74,10 +74,6 @@ system_debian() {
 	fi
 	say "installing$missing"
 	$as apt-get update -qq >/dev/null 2>&1 || true # a broken extra source need not stop us
-	# Debian 12's own cargo is too old to fetch from the registry; it has a newer one beside it.
-	case "$missing " in *" cargo "*)
-		if apt-cache show cargo-web >/dev/null 2>&1; then missing=${missing/ cargo/ cargo-web}; fi ;;
-	esac
 	mkdir -p "$deps"
 	# shellcheck disable=SC2086 # a list of words
 	$as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >"$deps/apt.log" 2>&1 </dev/null ||
@@ -105,6 +101,8 @@ build_mlxc() {
 
 	# cargo fetches the crate and checks it. What the crate would need to be built as Rust is
 	# replaced by empty stand-ins: only the C sources that it carries are of use here.
+	# The variables let Debian 12's cargo 1.65 ask the registry for one crate, as newer ones do;
+	# by itself it would clone the whole index.
 	say "fetching $crate $crate_version"
 	(
 		cd "$part/fetch"
@@ -119,8 +117,9 @@ build_mlxc() {
 			printf '[package]\nname = "%s"\nversion = "%s"\nedition = "2021"\n[lib]\npath = "../empty.rs"\n' \
 				"${name%:*}" "${name#*:}" >"${name%:*}/Cargo.toml"
 		done
+		export RUSTC_BOOTSTRAP=1 CARGO_UNSTABLE_SPARSE_REGISTRY=true CARGO_REGISTRIES_CRATES_IO_PROTOCOL=sparse
 		cargo vendor --quiet vendor >/dev/null 2>"$log"
-	) || fail "cargo could not fetch $crate $crate_version ($(grep -v '^ *$' "$log" | tail -n 1 | sed 's/^ *//')). It takes cargo 1.70 or newer ($(cargo --version 2>/dev/null || echo none) is here) and a network."
+	) || fail "cargo could not fetch $crate $crate_version ($(grep -v '^ *$' "$log" | tail -n 1 | sed 's/^ *//')). It takes cargo 1.65 or newer ($(cargo --version 2>/dev/null || echo none) is here) and a network."
 	grep -q "\"package\":\"$crate_sum\"" "$part/fetch/vendor/$crate/.cargo-checksum.json" ||
 		fail "the download of $crate $crate_version is not the file this version of Firesteel was made with (its checksum differs), so it was not used."
 
