@@ -497,6 +497,9 @@ func write(pieces []piece) (string, error) {
 			}
 		}
 		mark := fmt.Sprintf("{{ %s(%d) }}", lineName, p.line)
+		if p.kind == outputPiece && len(p.words()) == 0 {
+			return "", &syntaxError{p.line, "there is nothing to output"}
+		}
 		if p.kind == outputPiece {
 			b.WriteString(mark + "{{ (" + spell(p.tokens) + ")|" + filterPrefix + "print }}")
 			continue

@@ -396,3 +396,15 @@ func (t *Tokenizer) words(w *worker, text string, first bool, out []int, restore
 	}
 	return out, nil
 }
+
+// ControlTokens are the added tokens that steer the model: special ones, and markers such as
+// those around a thought.
+func (t *Tokenizer) ControlTokens() []string {
+	var out []string
+	for _, a := range t.added {
+		if a.control {
+			out = append(out, a.content)
+		}
+	}
+	return out
+}

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Writes the golden renderings that the tests of models/chat compare with.
 
-    make_goldens.py REAL_DIR
+    make_goldens.py REAL_DIR ENGINE_DIR
 
 renders with Python's jinja2, set up as transformers sets it up. REAL_DIR holds the unpacked npm
-packages as gemma3/package and qwen3/package. Made with transformers 5.24.0 and jinja2 3.1.6.
+packages as gemma3/package and qwen3/package; ENGINE_DIR is the Go module of the template engine,
+whose testdata/templates has the templates of further models. Made with transformers 5.24.0 and
+jinja2 3.1.6.
 """
-import datetime, itertools, json, pathlib, sys
+import datetime, hashlib, itertools, json, pathlib, sys
 import transformers.utils.chat_template_utils as hf
 
 HERE = pathlib.Path(__file__).parent
@@ -146,7 +148,7 @@ MINI = [
 ]
 
 
-def main(real):
+def main(real, engine):
     item = json.loads(ITEM)
     mini = []
     for template in MINI:
@@ -172,10 +174,32 @@ def main(real):
         dump(f"{name}.json", cases)
 
 
+    others = {}
+    for path in sorted((engine / "testdata/templates").iterdir()):
+        template, cases = path.read_text(), []
+        values = {"bos_token": "<bos>", "eos_token": "<eos>"}
+        for messages in CONVERSATIONS:
+            for thinking in (False, True):
+                got = render(template, messages, True, enable_thinking=thinking, **values)
+                if "text" in got:
+                    text = got.pop("text")
+                    got["sha"] = hashlib.sha256(text.encode()).hexdigest()[:16]
+                    if FULL:
+                        got["text"] = text
+                elif not got["error"].startswith("TemplateError: "):
+                    got["error"] = "undefined"  # the template reads what is not there
+                cases.append(got)
+        others[path.name] = cases
+    dump("others.json", {"conversations": CONVERSATIONS, "templates": others})
+
+
+FULL = len(sys.argv) > 3
+
+
 def dump(name, data):
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
-    text = text.replace('},{"template"', '},\n{"template"').replace('},{"messages"', '},\n{"messages"')
+    text = text.replace('],"', '],\n"').replace('},{"template"', '},\n{"template"').replace('},{"messages"', '},\n{"messages"')
     (HERE / name).write_text(text + "\n")
 
 
-main(pathlib.Path(sys.argv[1]))
+main(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
