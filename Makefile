@@ -62,7 +62,7 @@ check-darwin: ## type-check the macOS side
 check-window: ## open the window on a display of its own, type, look, close
 	@scripts/setup.sh window
 	$(go_build) -tags "$(tags)" -o .deps/firesteel-checked .
-	@scripts/check-window.sh .deps/firesteel-checked
+	@scripts/window-smoke.sh .deps/firesteel-checked
 
 clean: ## remove what was built; `rm -rf .deps` removes what was set up
 	rm -rf firesteel firesteel-headless .deps/firesteel-checked .deps/cover.out .deps/part-* .deps/*.log
