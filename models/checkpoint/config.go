@@ -329,6 +329,23 @@ func (c *Config) ObjectOr(key string) (*Config, error) {
 	return c.Object(key)
 }
 
+// Objects returns a list of objects.
+func (c *Config) Objects(key string) ([]*Config, error) {
+	list, err := c.list(key)
+	if err != nil {
+		return nil, err
+	}
+	objects := make([]*Config, len(list))
+	for i, v := range list {
+		object, ok := v.(map[string]any)
+		if !ok {
+			return nil, c.wrong(key, "a list of objects", v)
+		}
+		objects[i] = &Config{path: c.path, prefix: fmt.Sprintf("%s%s[%d].", c.prefix, key, i), values: object}
+	}
+	return objects, nil
+}
+
 // Text returns the values of the language model: those of text_config where the folder nests them
 // there, and the outer object's for keys that text_config lacks; c itself when nothing is nested.
 func (c *Config) Text() (*Config, error) {

@@ -60,7 +60,10 @@ func (e *Error) Error() string {
 	if e.Key != "" {
 		fmt.Fprintf(&b, ": %q", e.Key)
 	}
-	if e.Detail != "" {
+	switch {
+	case e.Kind == KindArchitecture:
+		fmt.Fprintf(&b, ": no code for %s", e.Detail)
+	case e.Detail != "":
 		b.WriteString(": " + e.Detail)
 	}
 	if e.Err != nil {

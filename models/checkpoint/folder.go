@@ -31,6 +31,7 @@ type Folder struct {
 	tensors map[string]Tensor
 	names   []string
 	bytes   int64
+	onDisk  int64
 }
 
 // Open reads config.json (if there is one), the shard index and every header of the checkpoint in
@@ -90,6 +91,9 @@ func (f *Folder) Tensor(name string) (Tensor, bool) {
 // Bytes returns the sum of all tensors' bytes.
 func (f *Folder) Bytes() int64 { return f.bytes }
 
+// FileBytes returns the size of the weight files on disk.
+func (f *Folder) FileBytes() int64 { return f.onDisk }
+
 // Listing is what lies directly in a folder, without the companions that macOS leaves on foreign
 // drives ("._…", .DS_Store).
 type Listing struct {
@@ -113,7 +117,7 @@ func List(dir string) (*Listing, error) {
 		return nil, fileError(dir, err)
 	}
 	if !info.IsDir() {
-		return nil, &Error{Kind: KindNotAFolder, Path: dir}
+		return nil, &Error{Kind: KindNotAFolder, Path: dir, Detail: "not a folder"}
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -357,6 +361,7 @@ func (f *Folder) openShards(files []string, index map[string]string) error {
 			return fileError(path, err)
 		}
 		f.shards[file] = shard{handle, handle}
+		f.onDisk += info.Size()
 		tensors, err := readHeader(handle, info.Size(), path, file)
 		if err != nil {
 			return err

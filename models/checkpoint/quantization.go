@@ -184,6 +184,10 @@ func (f *Folder) Quantization(module string) (*Quantization, error) {
 	return &q, nil
 }
 
+// StatesQuantization reports whether config.json has a quantization block. It says nothing about the
+// weights: only their own scales do.
+func (f *Folder) StatesQuantization() bool { return f.quant.stated && !f.quant.base.full }
+
 // QuantizedModules returns the modules that are packed, sorted.
 func (f *Folder) QuantizedModules() []string {
 	var modules []string

@@ -1,0 +1,278 @@
+package library
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+
+	"firesteel/models/checkpoint"
+)
+
+// PairError says that a target and a drafter do not belong together.
+type PairError struct {
+	Target, Drafter string // names
+	// Field is what differs: "role", "family", "layers", "hidden size", "vocabulary", "taps",
+	// "mask token" or "target_id".
+	Field string
+	Want  string // what the drafter was made for; of "role", the role wanted
+	Got   string // what the target has; of "role", the role found
+}
+
+func (e *PairError) Error() string {
+	if e.Field == "role" {
+		name := e.Target
+		if e.Want == string(Drafter) {
+			name = e.Drafter
+		}
+		return fmt.Sprintf("%s is a %s, not a %s", name, e.Got, e.Want)
+	}
+	return fmt.Sprintf("drafter %s does not go with target %s: %s: made for %s, the target has %s", e.Drafter, e.Target, e.Field, e.Want, e.Got)
+}
+
+// CheckPair returns nil if drafter can draft for target, otherwise a *PairError naming the first field
+// that differs. Vocabularies may differ by padding: then drafted ids must be kept below the smaller one,
+// see SharedVocabulary.
+func CheckPair(target, drafter Description) error {
+	differ := func(field string, want, got any) error {
+		return &PairError{Target: target.Name, Drafter: drafter.Name, Field: field, Want: fmt.Sprint(want), Got: fmt.Sprint(got)}
+	}
+	switch {
+	case target.Kind != Target:
+		return differ("role", Target, target.Kind)
+	case drafter.Kind != Drafter:
+		return differ("role", Drafter, drafter.Kind)
+	case drafter.TargetFamily != target.Family:
+		return differ("family", Description{Family: drafter.TargetFamily}.FamilyName(), target.FamilyName())
+	case drafter.TargetLayers != 0 && drafter.TargetLayers != target.Layers:
+		return differ("layers", drafter.TargetLayers, target.Layers)
+	case drafter.TargetHidden != target.Hidden:
+		return differ("hidden size", drafter.TargetHidden, target.Hidden)
+	case drafter.Vocabulary != target.Vocabulary && !paddingOnly(target, drafter):
+		return differ("vocabulary", drafter.Vocabulary, target.Vocabulary)
+	}
+	low, high := 0, target.Layers // DFlash: the number of layers stands for the final norm
+	if drafter.Family == DeepSpec {
+		low, high = -1, target.Layers-1 // DeepSpec: −1 stands for the embedding
+	}
+	for _, tap := range drafter.Taps {
+		if tap < low || tap > high {
+			return differ("taps", fmt.Sprintf("layer %d", tap), fmt.Sprintf("layers %d to %d", low, high))
+		}
+	}
+	if drafter.Family == DeepSpec && (drafter.MaskToken < 0 || drafter.MaskToken >= drafter.Vocabulary) {
+		return differ("mask token", drafter.MaskToken, fmt.Sprintf("%d tokens", drafter.Vocabulary))
+	}
+	if hidden, vocabulary, ok := sizesOfID(drafter.TargetID); ok {
+		// The name before the '@' is no evidence: folders get renamed, and targets requantized.
+		if hidden != target.Hidden || vocabulary != drafter.Vocabulary {
+			return differ("target_id", drafter.TargetID, fmt.Sprintf("%dx%d", target.Hidden, target.Vocabulary))
+		}
+	}
+	return nil
+}
+
+// SharedVocabulary returns how many token ids, counted from 0, both know. Ids from there on are padding
+// in the longer table and must never be drafted.
+func SharedVocabulary(target, drafter Description) int {
+	return min(target.Vocabulary, drafter.Vocabulary)
+}
+
+// sizesOfID reads "name@HIDDENxVOCABULARY".
+func sizesOfID(id string) (hidden, vocabulary int, ok bool) {
+	at := strings.LastIndexByte(id, '@')
+	if at < 0 {
+		return 0, 0, false
+	}
+	h, v, found := strings.Cut(id[at+1:], "x")
+	hidden, err1 := strconv.Atoi(h)
+	vocabulary, err2 := strconv.Atoi(v)
+	return hidden, vocabulary, found && err1 == nil && err2 == nil
+}
+
+// paddingOnly reports whether both vocabularies hold every token that the target's tokenizer has, so
+// that they differ only in rows that stand for nothing.
+func paddingOnly(target, drafter Description) bool {
+	tokens := tokenCount(target.Dir)
+	return tokens > 0 && tokens <= min(target.Vocabulary, drafter.Vocabulary)
+}
+
+// tokenCount returns one more than the highest id in the folder's tokenizer.json, 0 when unknown.
+func tokenCount(dir string) int {
+	c, err := checkpoint.ReadConfig(filepath.Join(dir, "tokenizer.json"))
+	if err != nil {
+		return 0
+	}
+	highest := -1
+	model, err := c.Object("model")
+	if err != nil {
+		return 0
+	}
+	vocabulary, err := model.Object("vocab")
+	if err != nil {
+		return 0
+	}
+	for _, token := range vocabulary.Keys() {
+		id, err := vocabulary.Int(token)
+		if err != nil {
+			return 0
+		}
+		highest = max(highest, id)
+	}
+	if c.Has("added_tokens") {
+		added, err := c.Objects("added_tokens")
+		if err != nil {
+			return 0
+		}
+		for _, token := range added {
+			id, err := token.Int("id")
+			if err != nil {
+				return 0
+			}
+			highest = max(highest, id)
+		}
+	}
+	return highest + 1
+}
+
+// neighbourLimit bounds how many neighbouring folders are looked into.
+const neighbourLimit = 500
+
+// FindDrafter returns the folder of a drafter that goes with the target in targetDir: one inside it or
+// beside it. Names decide among several: "drafter" first, then the one trained for a target of this
+// name, then names that begin alike, then the alphabet.
+func FindDrafter(targetDir string) (dir string, ok bool) {
+	target, err := Describe(targetDir)
+	if err != nil || target.Kind != Target {
+		return "", false
+	}
+	type candidate struct {
+		description Description
+		rank        int
+		alike       int
+	}
+	var found []candidate
+	consider := func(path string, inside bool) {
+		if !mayBeDrafter(path) {
+			return
+		}
+		d, err := DescribeAs(Drafter, path)
+		if err != nil || CheckPair(target, d) != nil {
+			return
+		}
+		c := candidate{description: d, rank: 3, alike: commonPrefix(d.Name, target.Name)}
+		switch {
+		case strings.EqualFold(filepath.Base(path), "drafter") && inside:
+			c.rank = 0
+		case strings.EqualFold(filepath.Base(path), "drafter"):
+			c.rank = 1
+		case d.TargetID != "" && d.targetName() == target.Name, inside:
+			c.rank = 2
+		}
+		found = append(found, c)
+	}
+	for _, path := range foldersIn(target.Dir) {
+		consider(path, true)
+	}
+	self := target.Dir
+	if parent := filepath.Dir(self); filepath.Base(parent) == "snapshots" {
+		self = filepath.Dir(parent) // in the hub's cache, neighbours are repositories
+	}
+	for _, path := range foldersIn(filepath.Dir(self)) {
+		if path != self {
+			consider(path, false)
+		}
+	}
+	if len(found) == 0 {
+		return "", false
+	}
+	sort.SliceStable(found, func(i, j int) bool {
+		a, b := found[i], found[j]
+		if a.rank != b.rank {
+			return a.rank < b.rank
+		}
+		if a.alike != b.alike {
+			return a.alike > b.alike
+		}
+		return a.description.Dir < b.description.Dir
+	})
+	return found[0].description.Dir, true
+}
+
+// FindTarget returns the folder beside drafterDir that its target_id names, or else the only one beside
+// it that it goes with.
+func FindTarget(drafterDir string) (dir string, ok bool) {
+	drafter, err := Describe(drafterDir)
+	if err != nil || drafter.Kind != Drafter {
+		return "", false
+	}
+	var found []string
+	for _, path := range foldersIn(filepath.Dir(drafter.Dir)) {
+		if path == drafter.Dir {
+			continue
+		}
+		target, err := Describe(path)
+		if err != nil || CheckPair(target, drafter) != nil {
+			continue
+		}
+		if target.Name == drafter.targetName() {
+			return target.Dir, true
+		}
+		found = append(found, target.Dir)
+	}
+	if len(found) != 1 {
+		return "", false
+	}
+	return found[0], true
+}
+
+// mayBeDrafter looks at the configuration only, so that big neighbours cost nothing.
+func mayBeDrafter(path string) bool {
+	dir, err := snapshot(path)
+	if err != nil {
+		return false
+	}
+	if _, err := os.Stat(filepath.Join(dir, "dspark.json")); err == nil {
+		return true
+	}
+	c, err := checkpoint.ReadConfig(filepath.Join(dir, "config.json"))
+	if err != nil {
+		return false
+	}
+	names, err := c.Strings("architectures")
+	if err != nil || len(names) == 0 {
+		return false
+	}
+	_, ok := drafterTarget(names[0])
+	return ok
+}
+
+// foldersIn lists the folders directly inside dir, links to folders included.
+func foldersIn(dir string) []string {
+	listing, err := checkpoint.List(dir)
+	if err != nil {
+		return nil
+	}
+	var folders []string
+	for _, name := range listing.Names {
+		if strings.HasPrefix(name, ".") || len(folders) == neighbourLimit {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			folders = append(folders, path)
+		}
+	}
+	return folders
+}
+
+func commonPrefix(a, b string) int {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
