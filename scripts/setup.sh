@@ -69,7 +69,7 @@ system_debian() {
 	[ -n "$missing" ] || return 0
 
 	if [ "$(id -u)" != 0 ]; then
-		have sudo || fail "these Debian packages are missing:$missing. Ask an administrator to install them, then try again."
+		have sudo || fail "these packages are missing:$missing. Let an administrator type: apt-get install$missing"
 		as=sudo
 	fi
 	say "installing$missing"
