@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"firesteel/models/tokenizer"
 	"firesteel/models/tokenizer/realfiles"
@@ -469,7 +470,9 @@ func TestTemplateErrors(t *testing.T) {
 		{"open raw", "\n{% raw %}x", "not closed", 2, true},
 		{"open string", "\n\n{{ 'x }}", "not closed", 3, true},
 		{"unknown statement", "a\n{% frobnicate %}", "frobnicate", 2, true},
-		{"if without end", "a\n{% if x %}", "unclosed", 0, true},
+		{"if without end", "a\n{% if x %}", "if block is not closed", 2, true},
+		{"set without end", "{% if x %}\n{% set y %}{% endif %}", "unexpected endif", 2, true},
+		{"end without if", "a\n\n{% endif %}", "unexpected endif", 3, true},
 		{"brackets", "\n{{ (1] }}", `unexpected "]"`, 2, true},
 		{"strange character", "\n{{ a ? b }}", `'?'`, 2, true},
 		{"nothing to output", "x\n{{ }}", "", 2, true},
@@ -481,6 +484,7 @@ func TestTemplateErrors(t *testing.T) {
 		{"endless macro", "{% macro f(x) %}{{ f(x + 1) }}{% endmacro %}\n{{ f(1) }}", "calls itself", 1, false},
 		{"endless macro without parameters", "{% macro f() %}{{ f() }}{% endmacro %}\n{{ f() }}", "calls itself", 1, false},
 		{"huge range", "\n{% for i in range(1000000000) %}{% endfor %}", "range", 2, false},
+		{"loops in loops", "{% set r = range(100000) %}\n{% for a in r %}{% for b in r %}{% endfor %}{% endfor %}", "without end", 2, false},
 		{"a panic in the engine", "\n{{ 'x' * -1 }}", "", 2, false},
 		{"JSON of what is not there", "\n{{ nothing|tojson }}", "tojson", 2, false},
 	} {
@@ -591,6 +595,25 @@ func TestConcurrentRendering(t *testing.T) {
 		}()
 	}
 	wait.Wait()
+}
+
+// A long conversation takes no longer than its length allows.
+func TestLongConversation(t *testing.T) {
+	tok, template := loadBoth(t, demoDir)
+	var texts []string
+	for range 2001 {
+		texts = append(texts, "A paragraph about <this> and that, of ordinary length; it ends here. <bos>")
+	}
+	began := time.Now()
+	ids, err := template.Encode(tok, user(texts...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(began)
+	t.Logf("%d messages, %d tokens in %v", len(texts), len(ids), took)
+	if took > 20*time.Second {
+		t.Errorf("took %v", took)
+	}
 }
 
 func FuzzTemplate(f *testing.F) {

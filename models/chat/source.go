@@ -420,6 +420,16 @@ func (p *piece) keyword() string {
 	return ""
 }
 
+// has reports whether a tag has an operator.
+func (p *piece) has(operator string) bool {
+	for _, t := range p.tokens {
+		if t.kind == otherToken && t.text == operator {
+			return true
+		}
+	}
+	return false
+}
+
 // loop is what a for statement's body sets, apart from the loop's own variables.
 type loop struct {
 	own  map[string]bool
@@ -427,7 +437,7 @@ type loop struct {
 }
 
 // loops finds, for every for statement by its index, what its body sets.
-func loops(pieces []piece) (map[int]*loop, error) {
+func loops(pieces []piece) map[int]*loop {
 	found := map[int]*loop{}
 	var open []*loop // nil for blocks with a scope of their own
 	for i := range pieces {
@@ -466,21 +476,16 @@ func loops(pieces []piece) (map[int]*loop, error) {
 				l.sets = append(l.sets, name)
 			}
 		}
-		if len(open) > maxNesting {
-			return nil, &syntaxError{p.line, "blocks are nested too deeply"}
-		}
 	}
-	return found, nil
+	return found
 }
 
 // write spells the pieces for the engine, each tag on its own line of the template.
 func write(pieces []piece) (string, error) {
-	loops, err := loops(pieces)
-	if err != nil {
-		return "", err
-	}
+	loops := loops(pieces)
 	var b strings.Builder
-	line, depth := 1, 0
+	line := 1
+	var open []*piece // blocks
 	for i := range pieces {
 		p := &pieces[i]
 		if p.kind == textPiece {
@@ -506,15 +511,19 @@ func write(pieces []piece) (string, error) {
 		}
 		keyword := p.keyword()
 		switch keyword {
-		case "if", "for", "macro", "call", "filter", "set", "generation":
-			if keyword != "set" { // most of them have no end
-				depth++
-			}
+		case "if", "for", "macro", "call", "filter", "generation", "set":
 			b.WriteString(mark)
-		case "endif", "endfor", "endmacro", "endcall", "endfilter", "endgeneration":
-			depth--
+			if keyword != "set" || !p.has("=") {
+				open = append(open, p)
+			}
+		case "endif", "endfor", "endmacro", "endcall", "endfilter", "endgeneration", "endset":
+			last := len(open) - 1
+			if last < 0 || "end"+open[last].keyword() != keyword {
+				return "", &syntaxError{p.line, fmt.Sprintf("unexpected %s", keyword)}
+			}
+			open = open[:last]
 		}
-		if depth > maxNesting {
+		if len(open) > maxNesting {
 			return "", &syntaxError{p.line, "blocks are nested too deeply"}
 		}
 		loop := loops[i]
@@ -532,7 +541,11 @@ func write(pieces []piece) (string, error) {
 			for _, name := range loop.sets {
 				fmt.Fprintf(&b, "{%% set %s = %s %%}", name, outerName(name, i))
 			}
+			b.WriteString(mark) // so that every turn counts
 		}
+	}
+	if last := len(open) - 1; last >= 0 {
+		return "", &syntaxError{open[last].line, fmt.Sprintf("the %s block is not closed", open[last].keyword())}
 	}
 	return b.String(), nil
 }

