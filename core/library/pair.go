@@ -1,6 +1,7 @@
 package library
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -65,6 +66,9 @@ func CheckPair(target, drafter Description) error {
 	if drafter.Family == DeepSpec && (drafter.MaskToken < 0 || drafter.MaskToken >= drafter.Vocabulary) {
 		return differ("mask token", drafter.MaskToken, fmt.Sprintf("%d tokens", drafter.Vocabulary))
 	}
+	if id, inTarget, inDrafter, found := swappedToken(target, drafter); found {
+		return differ("vocabulary", fmt.Sprintf("token %d = %q", id, inDrafter), fmt.Sprintf("%q", inTarget))
+	}
 	if hidden, vocabulary, ok := sizesOfID(drafter.TargetID); ok {
 		// The name before the '@' is no evidence: folders get renamed, and targets requantized.
 		if hidden != target.Hidden || vocabulary != drafter.Vocabulary {
@@ -95,46 +99,80 @@ func sizesOfID(id string) (hidden, vocabulary int, ok bool) {
 // paddingOnly reports whether both vocabularies hold every token that the target's tokenizer has, so
 // that they differ only in rows that stand for nothing.
 func paddingOnly(target, drafter Description) bool {
-	tokens := tokenCount(target.Dir)
-	return tokens > 0 && tokens <= min(target.Vocabulary, drafter.Vocabulary)
+	highest := -1
+	for id := range readTokens(target.Dir) {
+		highest = max(highest, id)
+	}
+	return highest >= 0 && highest < min(target.Vocabulary, drafter.Vocabulary)
 }
 
-// tokenCount returns one more than the highest id in the folder's tokenizer.json, 0 when unknown.
-func tokenCount(dir string) int {
-	c, err := checkpoint.ReadConfig(filepath.Join(dir, "tokenizer.json"))
-	if err != nil {
-		return 0
+// swappedToken compares the tokenizers of two folders, where both bring one, and returns the lowest id
+// that stands for different tokens.
+func swappedToken(target, drafter Description) (id int, inTarget, inDrafter string, found bool) {
+	if sameFile(filepath.Join(target.Dir, tokenizerName), filepath.Join(drafter.Dir, tokenizerName)) {
+		return 0, "", "", false
 	}
-	highest := -1
+	a, b := readTokens(target.Dir), readTokens(drafter.Dir)
+	for n, token := range a {
+		if other, ok := b[n]; ok && other != token && (!found || n < id) {
+			id, inTarget, inDrafter, found = n, token, other, true
+		}
+	}
+	return id, inTarget, inDrafter, found
+}
+
+// sameFile reports whether two files hold the same bytes, or one of them is not there.
+func sameFile(a, b string) bool {
+	x, err := os.ReadFile(a)
+	if err != nil {
+		return true
+	}
+	y, err := os.ReadFile(b)
+	return err != nil || bytes.Equal(x, y)
+}
+
+const tokenizerName = "tokenizer.json"
+
+// readTokens returns the tokens of the folder's tokenizer.json by id, nil when it can't be made out.
+func readTokens(dir string) map[int]string {
+	c, err := checkpoint.ReadConfig(filepath.Join(dir, tokenizerName))
+	if err != nil {
+		return nil
+	}
 	model, err := c.Object("model")
 	if err != nil {
-		return 0
+		return nil
 	}
 	vocabulary, err := model.Object("vocab")
 	if err != nil {
-		return 0
+		return nil
 	}
+	tokens := map[int]string{}
 	for _, token := range vocabulary.Keys() {
 		id, err := vocabulary.Int(token)
 		if err != nil {
-			return 0
+			return nil
 		}
-		highest = max(highest, id)
+		tokens[id] = token
 	}
 	if c.Has("added_tokens") {
 		added, err := c.Objects("added_tokens")
 		if err != nil {
-			return 0
+			return nil
 		}
 		for _, token := range added {
 			id, err := token.Int("id")
 			if err != nil {
-				return 0
+				return nil
 			}
-			highest = max(highest, id)
+			content, err := token.String("content")
+			if err != nil {
+				return nil
+			}
+			tokens[id] = content
 		}
 	}
-	return highest + 1
+	return tokens
 }
 
 // neighbourLimit bounds how many neighbouring folders are looked into.

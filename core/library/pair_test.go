@@ -103,6 +103,29 @@ func TestPadding(t *testing.T) {
 	}
 }
 
+// A drafter that brings a tokenizer must mean the same tokens.
+func TestSwappedToken(t *testing.T) {
+	target := describe(t, copyOf(t, "gemma4-12b-like", t.TempDir(), nil))
+	drafter := describe(t, copyOf(t, "deepspec-gemma4", t.TempDir(), nil))
+	table := func(vocab string) string {
+		return `{"added_tokens":[{"id":3,"content":"<e>"}],"model":{"vocab":` + vocab + `}}`
+	}
+	write(t, target.Dir, map[string]string{"tokenizer.json": table(`{"a":0,"b":1,"c":2}`)})
+	for vocab, field := range map[string]string{
+		`{"a":0,"b":1,"c":2}`:         "",
+		`{"c":2,"b":1,"a":0}`:         "",
+		`{"a":0,"b":1,"c":2,"pad":9}`: "",
+		`{"a":0,"c":1,"b":2}`:         "vocabulary",
+	} {
+		write(t, drafter.Dir, map[string]string{"tokenizer.json": table(vocab)})
+		err := CheckPair(target, drafter)
+		var e *PairError
+		if errors.As(err, &e) != (field != "") || e != nil && (e.Field != field || e.Want != `token 1 = "c"` || e.Got != `"b"`) {
+			t.Errorf("%s: %v", vocab, err)
+		}
+	}
+}
+
 func TestFindDrafter(t *testing.T) {
 	one := weights(t, map[string][]int{"a": {1}})
 	base := t.TempDir()

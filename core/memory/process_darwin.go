@@ -18,6 +18,9 @@ type usageV4 struct {
 	after                [6]uint64 // instructions, cycles, energy, interval maximum, runnable time
 }
 
+// The kernel writes 296 bytes: a shorter struct would be overrun.
+var _ [296]byte = [unsafe.Sizeof(usageV4{})]byte{}
+
 const usageFlavorV4 = 4 // RUSAGE_INFO_V4
 
 // pidUsage is proc_pid_rusage of the system library, nil if it can't be found. It is called without
