@@ -22,7 +22,7 @@ uintptr_t firesteel_thread(void);
 
 // Operations of one and of two arrays, by number, so that Go reaches each through one call.
 #define FIRESTEEL_UNARY(X) \
-  X(abs) X(exp) X(log) X(sqrt) X(square) X(rsqrt) X(sigmoid) X(tanh) X(negative) \
+  X(abs) X(exp) X(log) X(sqrt) X(square) X(rsqrt) X(sin) X(cos) X(sigmoid) X(tanh) X(negative) \
   X(logical_not) X(stop_gradient) X(isfinite)
 #define FIRESTEEL_BINARY(X) \
   X(add) X(subtract) X(multiply) X(divide) X(power) X(maximum) X(minimum) X(equal) \

@@ -112,3 +112,9 @@ func (s *Scope) Or(a, b Array) Array { return s.binary(C.FIRESTEEL_logical_or, a
 
 // Matmul is the matrix product [.., n, k]·[.., k, m] → [.., n, m], leading axes broadcast.
 func (s *Scope) Matmul(a, b Array) Array { return s.binary(C.FIRESTEEL_matmul, a, b) }
+
+// Sin is the sine of an angle in radians.
+func (s *Scope) Sin(a Array) Array { return s.unary(C.FIRESTEEL_sin, a) }
+
+// Cos is the cosine of an angle in radians.
+func (s *Scope) Cos(a Array) Array { return s.unary(C.FIRESTEEL_cos, a) }

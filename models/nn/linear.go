@@ -1,0 +1,176 @@
+package nn
+
+import (
+	"firesteel/mlxbind"
+	"firesteel/models/checkpoint"
+)
+
+// Linear is x·Wᵀ (+ b), W [out, in] as checkpoints store it. Several matrices with the same
+// input may be stacked into one, so that one product serves them all.
+type Linear struct {
+	parts []matrix
+	bias  mlxbind.Array // [out], or none
+}
+
+// matrix is one stored matrix: plain, seen transposed [in, out] without a copy, or packed.
+type matrix struct {
+	plain  mlxbind.Array
+	packed mlxbind.Packed
+}
+
+func (m matrix) apply(s *mlxbind.Scope, x mlxbind.Array) mlxbind.Array {
+	if m.plain.Valid() {
+		return s.Matmul(x, m.plain)
+	}
+	return s.QuantizedMatmul(x, m.packed)
+}
+
+// Linear loads module (without ".weight") with its bias if it has one, for out rows of in
+// columns. More modules are stacked below it, all with the same in.
+func (l *Loader) Linear(in int, modules ...Module) *Linear {
+	linear := &Linear{}
+	for len(modules) > 0 && l.err == nil {
+		n, spec := l.alike(modules)
+		linear.parts = append(linear.parts, l.matrix(in, modules[:n], spec))
+		modules = modules[n:]
+	}
+	return linear
+}
+
+// LinearWithBias is Linear for one module that also has module.bias.
+func (l *Loader) LinearWithBias(in int, module Module) *Linear {
+	linear := l.Linear(in, module)
+	linear.bias = l.Tensor(module.Name+".bias", module.Out)
+	return linear
+}
+
+// Module names a stored matrix and says how many rows it must have.
+type Module struct {
+	Name string
+	Out  int
+}
+
+// alike counts how many leading modules are stored the same way, and how.
+func (l *Loader) alike(modules []Module) (int, *checkpoint.Quantization) {
+	first := l.quantization(modules[0].Name)
+	n := 1
+	for n < len(modules) {
+		next := l.quantization(modules[n].Name)
+		if (first == nil) != (next == nil) || first != nil && *first != *next {
+			break
+		}
+		n++
+	}
+	return n, first
+}
+
+func (l *Loader) quantization(module string) *checkpoint.Quantization {
+	q, err := l.folder.Quantization(module)
+	if err != nil {
+		l.Fail(err)
+	}
+	return q
+}
+
+func (l *Loader) matrix(in int, modules []Module, spec *checkpoint.Quantization) matrix {
+	names := func(suffix string) (list []string) {
+		for _, m := range modules {
+			list = append(list, m.Name+suffix)
+		}
+		return list
+	}
+	out := 0
+	for _, m := range modules {
+		out += m.Out
+		if t, ok := l.folder.Tensor(m.Name + ".weight"); ok && len(t.Shape) == 2 && t.Shape[0] != m.Out {
+			l.Fail(&checkpoint.Error{Kind: checkpoint.KindMismatch, Path: t.File, Tensor: t.Name, Detail: wrongRows(t.Shape, m.Out)})
+		}
+	}
+	if spec == nil {
+		a := l.load(names(".weight"), activation, []int{out, in})
+		return matrix{plain: l.transposed(a)}
+	}
+	return matrix{packed: l.packed(in, out, names, *spec)}
+}
+
+func (l *Loader) packed(in, out int, names func(string) []string, spec checkpoint.Quantization) mlxbind.Packed {
+	same := func(_ *mlxbind.Scope, a mlxbind.Array) mlxbind.Array { return a }
+	p := mlxbind.Packed{Packing: mlxbind.Packing{Bits: spec.Bits, GroupSize: spec.GroupSize, Mode: spec.Mode}}
+	p.Weight = l.load(names(".weight"), same, []int{out, in * spec.Bits / 32})
+	p.Scales = l.load(names(".scales"), activation, []int{out, in / spec.GroupSize})
+	if l.Has(names(".biases")[0]) {
+		p.Biases = l.load(names(".biases"), activation, []int{out, in / spec.GroupSize})
+	}
+	return p
+}
+
+// transposed is a held view of a, sharing its memory.
+func (l *Loader) transposed(a mlxbind.Array) mlxbind.Array {
+	if l.err != nil {
+		return mlxbind.Array{}
+	}
+	s := mlxbind.NewScope()
+	defer s.Close()
+	t := s.Transpose(a)
+	if err := s.Eval(t); err != nil {
+		l.err = err
+		return mlxbind.Array{}
+	}
+	return l.Weights.own(s, t)
+}
+
+// Apply maps x [.., in] to [.., out].
+func (l *Linear) Apply(s *mlxbind.Scope, x mlxbind.Array) mlxbind.Array {
+	parts := make([]mlxbind.Array, len(l.parts))
+	for i, m := range l.parts {
+		parts[i] = m.apply(s, x)
+	}
+	y := s.Concatenate(-1, parts...)
+	if l.bias.Valid() {
+		y = s.Add(y, l.bias)
+	}
+	return y
+}
+
+// Embedding is a table of rows [vocabulary, width], gathered by token; packed rows are
+// unpacked after they are gathered, never the whole table.
+type Embedding struct {
+	table  mlxbind.Array
+	packed mlxbind.Packed
+	head   matrix
+}
+
+// Embedding loads module's table.
+func (l *Loader) Embedding(module string, rows, width int) *Embedding {
+	spec := l.quantization(module)
+	names := func(suffix string) []string { return []string{module + suffix} }
+	if spec == nil {
+		table := l.load(names(".weight"), activation, []int{rows, width})
+		return &Embedding{table: table, head: matrix{plain: l.transposed(table)}}
+	}
+	p := l.packed(width, rows, names, *spec)
+	return &Embedding{packed: p, head: matrix{packed: p}}
+}
+
+// Rows gathers tokens [..] → [.., width].
+func (e *Embedding) Rows(s *mlxbind.Scope, tokens mlxbind.Array) mlxbind.Array {
+	if e.table.Valid() {
+		return s.Take(e.table, tokens, 0)
+	}
+	p := e.packed
+	dtype := mlxbind.Float32
+	if mlxbind.OnGPU() && p.Scales.DType() != mlxbind.Uint8 {
+		dtype = p.Scales.DType()
+	} else if mlxbind.OnGPU() {
+		dtype = mlxbind.BFloat16
+	}
+	p.Weight = s.Take(p.Weight, tokens, 0)
+	p.Scales = s.Take(p.Scales, tokens, 0)
+	if p.Biases.Valid() {
+		p.Biases = s.Take(p.Biases, tokens, 0)
+	}
+	return s.Dequantize(p, dtype)
+}
+
+// Head is the table used as an output layer: x [.., width] → [.., vocabulary].
+func (e *Embedding) Head(s *mlxbind.Scope, x mlxbind.Array) mlxbind.Array { return e.head.apply(s, x) }

@@ -1,0 +1,162 @@
+package nn
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"firesteel/mlxbind"
+	"firesteel/models/checkpoint"
+)
+
+// Weights owns a model's arrays on the device.
+type Weights struct {
+	held  []*mlxbind.Array
+	bytes int64
+}
+
+// Bytes is what the arrays hold on the device.
+func (w *Weights) Bytes() int64 { return w.bytes }
+
+// Close frees every array.
+func (w *Weights) Close() {
+	for _, a := range w.held {
+		a.Free()
+	}
+	*w = Weights{}
+}
+
+func (w *Weights) own(s *mlxbind.Scope, a mlxbind.Array) mlxbind.Array {
+	held := s.Hold(a)
+	w.held = append(w.held, &held)
+	return held
+}
+
+// Loader reads modules of one checkpoint into Weights, a tensor at a time: a checkpoint is
+// never held twice. The first error is kept; later calls do nothing and return empty modules.
+type Loader struct {
+	Weights *Weights
+
+	ctx      context.Context
+	folder   *checkpoint.Folder
+	progress func(done int64)
+	done     int64
+	err      error
+}
+
+// NewLoader prepares to read folder. progress, which may be nil, is told the bytes read so far.
+func NewLoader(ctx context.Context, folder *checkpoint.Folder, progress func(done int64)) *Loader {
+	return &Loader{Weights: &Weights{}, ctx: ctx, folder: folder, progress: progress}
+}
+
+// Err is the first error.
+func (l *Loader) Err() error { return l.err }
+
+// Fail keeps err if it is the first.
+func (l *Loader) Fail(err error) {
+	if l.err == nil {
+		l.err = err
+	}
+}
+
+// Has tells whether the checkpoint has a tensor of this name.
+func (l *Loader) Has(name string) bool {
+	_, ok := l.folder.Tensor(name)
+	return ok
+}
+
+// Tensor reads one tensor, of any shape if none is given (−1 matches any length). Floats
+// become float32 on a processor.
+func (l *Loader) Tensor(name string, shape ...int) mlxbind.Array {
+	return l.load([]string{name}, func(s *mlxbind.Scope, a mlxbind.Array) mlxbind.Array { return activation(s, a) }, shape)
+}
+
+// activation converts floats to the type that activations have on this device.
+func activation(s *mlxbind.Scope, a mlxbind.Array) mlxbind.Array {
+	switch a.DType() {
+	case mlxbind.BFloat16, mlxbind.Float16:
+		if !mlxbind.OnGPU() {
+			return s.AsType(a, mlxbind.Float32)
+		}
+	}
+	return a
+}
+
+// load reads tensors, stacks them along their first axis, converts and keeps the result.
+func (l *Loader) load(names []string, convert func(*mlxbind.Scope, mlxbind.Array) mlxbind.Array, shape []int) mlxbind.Array {
+	if l.err != nil {
+		return mlxbind.Array{}
+	}
+	var raw []byte
+	var first checkpoint.Tensor
+	dims := []int(nil)
+	for i, name := range names {
+		t, ok := l.folder.Tensor(name)
+		if !ok {
+			l.err = &checkpoint.Error{Kind: checkpoint.KindIncomplete, Path: l.folder.Dir(), Tensor: name, Detail: "missing from the checkpoint"}
+			return mlxbind.Array{}
+		}
+		if i == 0 {
+			first, dims = t, append([]int(nil), t.Shape...)
+		} else if t.DType != first.DType || len(t.Shape) != len(dims) {
+			l.err = &checkpoint.Error{Kind: checkpoint.KindMismatch, Path: t.File, Tensor: name, Detail: fmt.Sprintf("%v %v does not go with %s, %v %v", t.DType, t.Shape, first.Name, first.DType, first.Shape)}
+			return mlxbind.Array{}
+		} else {
+			dims[0] += t.Shape[0]
+		}
+		part := make([]byte, t.Size)
+		if err := l.folder.Read(l.ctx, t, part); err != nil {
+			l.err = err
+			return mlxbind.Array{}
+		}
+		if raw == nil {
+			raw = part
+		} else {
+			raw = append(raw, part...)
+		}
+		l.done += t.Size
+		if l.progress != nil {
+			l.progress(l.done)
+		}
+	}
+	if !fits(dims, shape) {
+		l.err = &checkpoint.Error{Kind: checkpoint.KindMismatch, Path: first.File, Tensor: strings.Join(names, " + "),
+			Detail: fmt.Sprintf("has shape %v where the configuration needs %v", dims, shape)}
+		return mlxbind.Array{}
+	}
+	dtype, ok := dtypes[string(first.DType)]
+	if !ok {
+		l.err = &checkpoint.Error{Kind: checkpoint.KindUnsupported, Path: first.File, Tensor: first.Name, Detail: fmt.Sprintf("element type %v", first.DType)}
+		return mlxbind.Array{}
+	}
+	s := mlxbind.NewScope()
+	defer s.Close()
+	a := convert(s, s.Data(raw, dtype, dims...))
+	if err := s.Eval(a); err != nil {
+		l.err = fmt.Errorf("%s: tensor %s: %w", first.File, first.Name, err)
+		return mlxbind.Array{}
+	}
+	l.Weights.bytes += a.Bytes()
+	return l.Weights.own(s, a)
+}
+
+func fits(have, want []int) bool {
+	if len(want) == 0 {
+		return true
+	}
+	if len(have) != len(want) {
+		return false
+	}
+	for i := range want {
+		if want[i] != -1 && want[i] != have[i] {
+			return false
+		}
+	}
+	return true
+}
+
+var dtypes = map[string]mlxbind.DType{
+	"BOOL": mlxbind.Bool, "U8": mlxbind.Uint8, "I8": mlxbind.Int8, "U16": mlxbind.Uint16, "I16": mlxbind.Int16,
+	"U32": mlxbind.Uint32, "I32": mlxbind.Int32, "U64": mlxbind.Uint64, "I64": mlxbind.Int64,
+	"F16": mlxbind.Float16, "BF16": mlxbind.BFloat16, "F32": mlxbind.Float32,
+}
