@@ -66,9 +66,13 @@ type Drafter interface {
 }
 
 // Anchor is the newest token, which the drafter's context does not hold yet. Token and
-// Position are int32 or uint32 of shape [1]; position is also how many rows of the context
-// count: rows beyond it are as if they were not there.
-type Anchor struct{ Token, Position mlxbind.Array }
+// Position are int32 or uint32 of shape [1]. Position is where the anchor stands; rows of the
+// context from there on are as if they were not there, and Spare says how many there may be:
+// the count of accepted drafts can stay on the device.
+type Anchor struct {
+	Token, Position mlxbind.Array
+	Spare           int
+}
 
 // Context is a drafter's memory of the target's rows.
 type Context interface {

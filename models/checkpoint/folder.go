@@ -64,6 +64,22 @@ func Open(dir string) (*Folder, error) {
 	return f, nil
 }
 
+// OpenFile opens one safetensors file by itself, such as recorded reference values; its
+// configuration is empty.
+func OpenFile(path string) (*Folder, error) {
+	dir, name := filepath.Split(path)
+	f := &Folder{dir: filepath.Clean(dir), shards: map[string]shard{}, tensors: map[string]Tensor{}, config: &Config{path: path}}
+	var err error
+	if f.quant, err = readPolicy(f.config); err != nil {
+		return nil, err
+	}
+	if err := f.openShards([]string{name}, nil); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
 // Close closes the files. Later reads fail.
 func (f *Folder) Close() error {
 	var errs []error

@@ -43,6 +43,9 @@ func (c *Cache) Position() int { return c.position }
 // Rows is how many rows are kept.
 func (c *Cache) Rows() int { return c.rows }
 
+// Window is how many rows a query sees, itself included; 0 means all.
+func (c *Cache) Window() int { return c.window }
+
 // Bytes is what the cache holds on the device.
 func (c *Cache) Bytes() int64 { return c.buffer.Bytes() }
 
@@ -113,6 +116,12 @@ func (c *Cache) Drop(n int) error {
 	c.rows -= n
 	c.position -= n
 	return nil
+}
+
+// Kept is every kept key and value, [1, .., Rows(), d]; not to be called on an empty cache.
+func (c *Cache) Kept(s *mlxbind.Scope) (k, v mlxbind.Array) {
+	all := c.Last(s, c.rows)
+	return s.Slice(all, 1, 0, c.keys), s.Slice(all, 1, c.keys, c.keys+c.values)
 }
 
 // Last is the last n kept rows [1, heads, n, d], for tests and for sharing.

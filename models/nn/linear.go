@@ -14,6 +14,7 @@ type Linear struct {
 
 // matrix is one stored matrix: plain, seen transposed [in, out] without a copy, or packed.
 type matrix struct {
+	out    int
 	plain  mlxbind.Array
 	packed mlxbind.Packed
 }
@@ -35,6 +36,47 @@ func (l *Loader) Linear(in int, modules ...Module) *Linear {
 		modules = modules[n:]
 	}
 	return linear
+}
+
+// Rows is the part of linear that makes outputs from to to (excluded): views, no copy.
+func (l *Loader) Rows(linear *Linear, from, to int) *Linear {
+	part := &Linear{}
+	if l.err != nil {
+		return part
+	}
+	s := mlxbind.NewScope()
+	defer s.Close()
+	view := func(a mlxbind.Array, axis, lo, hi int) mlxbind.Array {
+		if !a.Valid() {
+			return a
+		}
+		return l.Weights.own(s, s.Slice(a, axis, lo, hi))
+	}
+	for _, m := range linear.parts {
+		lo, hi := max(from, 0), min(to, m.out)
+		if lo < hi {
+			piece := matrix{out: hi - lo}
+			if m.plain.Valid() {
+				piece.plain = view(m.plain, 1, lo, hi)
+			} else {
+				piece.packed.Packing = m.packed.Packing
+				piece.packed.Weight = view(m.packed.Weight, 0, lo, hi)
+				piece.packed.Scales = view(m.packed.Scales, 0, lo, hi)
+				piece.packed.Biases = view(m.packed.Biases, 0, lo, hi)
+			}
+			part.parts = append(part.parts, piece)
+		}
+		from, to = from-m.out, to-m.out
+	}
+	for _, m := range part.parts {
+		for _, a := range []mlxbind.Array{m.plain, m.packed.Weight, m.packed.Scales, m.packed.Biases} {
+			if a.Valid() {
+				s.Eval(a)
+			}
+		}
+	}
+	l.Fail(s.Err())
+	return part
 }
 
 // LinearWithBias is Linear for one module that also has module.bias.
@@ -88,9 +130,9 @@ func (l *Loader) matrix(in int, modules []Module, spec *checkpoint.Quantization)
 	}
 	if spec == nil {
 		a := l.load(names(".weight"), activation, []int{out, in})
-		return matrix{plain: l.transposed(a)}
+		return matrix{out: out, plain: l.transposed(a)}
 	}
-	return matrix{packed: l.packed(in, out, names, *spec)}
+	return matrix{out: out, packed: l.packed(in, out, names, *spec)}
 }
 
 func (l *Loader) packed(in, out int, names func(string) []string, spec checkpoint.Quantization) mlxbind.Packed {
@@ -106,17 +148,7 @@ func (l *Loader) packed(in, out int, names func(string) []string, spec checkpoin
 
 // transposed is a held view of a, sharing its memory.
 func (l *Loader) transposed(a mlxbind.Array) mlxbind.Array {
-	if l.err != nil {
-		return mlxbind.Array{}
-	}
-	s := mlxbind.NewScope()
-	defer s.Close()
-	t := s.Transpose(a)
-	if err := s.Eval(t); err != nil {
-		l.err = err
-		return mlxbind.Array{}
-	}
-	return l.Weights.own(s, t)
+	return l.Own(func(s *mlxbind.Scope) mlxbind.Array { return s.Transpose(a) })
 }
 
 // Apply maps x [.., in] to [.., out].

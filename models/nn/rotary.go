@@ -70,7 +70,7 @@ func (r *Rotary) At(s *mlxbind.Scope, offset mlxbind.Array, n int) Turn {
 	return t
 }
 
-// Arrays are what a compiled function needs to rebuild the Turn with WithArrays.
+// Arrays are what a compiled function needs to rebuild the Turn with Over.
 func (t Turn) Arrays() []mlxbind.Array {
 	if t.cos.Valid() {
 		return []mlxbind.Array{t.cos, t.sin}
@@ -78,14 +78,12 @@ func (t Turn) Arrays() []mlxbind.Array {
 	return []mlxbind.Array{t.offset}
 }
 
-// WithArrays is t over the arrays given, in the order of Arrays.
-func (t Turn) WithArrays(a []mlxbind.Array) Turn {
-	if t.cos.Valid() {
-		t.cos, t.sin = a[0], a[1]
-	} else {
-		t.offset = a[0]
+// Over rebuilds a Turn from its Arrays.
+func (r *Rotary) Over(a []mlxbind.Array) Turn {
+	if len(a) == 2 {
+		return Turn{rotary: r, cos: a[0], sin: a[1]}
 	}
-	return t
+	return Turn{rotary: r, offset: a[0]}
 }
 
 // Apply turns x [batch, n, heads, d] and returns it as [batch, heads, n, d].

@@ -11,7 +11,7 @@ import (
 
 // Weights owns a model's arrays on the device.
 type Weights struct {
-	held  []*mlxbind.Array
+	held  []mlxbind.Array
 	bytes int64
 }
 
@@ -20,15 +20,15 @@ func (w *Weights) Bytes() int64 { return w.bytes }
 
 // Close frees every array.
 func (w *Weights) Close() {
-	for _, a := range w.held {
-		a.Free()
+	for i := range w.held {
+		w.held[i].Free()
 	}
 	*w = Weights{}
 }
 
 func (w *Weights) own(s *mlxbind.Scope, a mlxbind.Array) mlxbind.Array {
 	held := s.Hold(a)
-	w.held = append(w.held, &held)
+	w.held = append(w.held, held)
 	return held
 }
 
@@ -54,7 +54,7 @@ func (l *Loader) Err() error { return l.err }
 
 // Fail keeps err if it is the first.
 func (l *Loader) Fail(err error) {
-	if l.err == nil {
+	if l.err == nil && err != nil {
 		l.err = err
 	}
 }
@@ -80,6 +80,21 @@ func activation(s *mlxbind.Scope, a mlxbind.Array) mlxbind.Array {
 		}
 	}
 	return a
+}
+
+// Own keeps an array that was worked out from loaded ones, evaluated, as long as the weights.
+func (l *Loader) Own(work func(s *mlxbind.Scope) mlxbind.Array) mlxbind.Array {
+	if l.err != nil {
+		return mlxbind.Array{}
+	}
+	s := mlxbind.NewScope()
+	defer s.Close()
+	a := work(s)
+	if err := s.Eval(a); err != nil {
+		l.err = err
+		return mlxbind.Array{}
+	}
+	return l.Weights.own(s, a)
 }
 
 // load reads tensors, stacks them along their first axis, converts and keeps the result.

@@ -1,0 +1,272 @@
+// Package deepspec is DeepSpec's drafter: a few decoder layers that look at rows tapped from
+// the target and fill a whole block of guesses at once, a Markov head that makes each guess
+// depend on the one before it, and a head that says how sure it is.
+package deepspec
+
+import (
+	"context"
+	"fmt"
+
+	"firesteel/mlxbind"
+	"firesteel/models"
+	"firesteel/models/checkpoint"
+	"firesteel/models/gemma4"
+	"firesteel/models/nn"
+)
+
+// decoder is what a drafter needs of its family's layer.
+type decoder interface {
+	NewCache(window int) *nn.Cache
+	Project(s *mlxbind.Scope, h mlxbind.Array, turn nn.Turn) (queries, rows mlxbind.Array)
+	Rows(s *mlxbind.Scope, context mlxbind.Array, turn nn.Turn) mlxbind.Array
+	Finish(s *mlxbind.Scope, h, attended mlxbind.Array) mlxbind.Array
+}
+
+// Drafter is a DeepSpec drafter.
+type Drafter struct {
+	block, hidden, vocabulary int
+	taps                      []int
+	mask                      int32
+	eps                       float32
+	cap                       float64
+	embedding                 float64 // what embedded rows are multiplied by
+	scale                     float32 // what attention scores are multiplied by
+	dtype                     mlxbind.DType
+
+	weights    *nn.Weights
+	table      *nn.Embedding
+	head       *nn.Linear
+	project    *nn.Linear // taps side by side → hidden
+	inputNorm  mlxbind.Array
+	outputNorm mlxbind.Array
+	layers     []decoder
+	rotary     *nn.Rotary
+	markov     *markov     // nil without one
+	confidence *confidence // nil without one
+
+	between []*nn.Segment
+	extend  *nn.Segment
+	chains  map[chainKey]*nn.Segment
+}
+
+// Load reads a Gemma 4 drafter. progress, which may be nil, is told the bytes read.
+func Load(ctx context.Context, folder *checkpoint.Folder, progress func(done int64)) (*Drafter, error) {
+	config := folder.Config()
+	c := &checkpoint.Fields{Config: config}
+	d := &Drafter{
+		block: c.Count("block_size"), hidden: c.Count("hidden_size"), vocabulary: c.Count("vocab_size"),
+		taps: c.Wholes("target_layer_ids"), mask: int32(c.Whole("mask_token_id", -1)),
+		eps: float32(c.Number("rms_norm_eps", 1e-6)), cap: c.Number("final_logit_softcapping", 0),
+		scale: gemma4.Scale, chains: map[chainKey]*nn.Segment{},
+	}
+	shape := gemma4.Shape{
+		Hidden: d.hidden, Intermediate: c.Count("intermediate_size"), Heads: c.Count("num_attention_heads"),
+		HeadDim: c.Count("global_head_dim"), SharedValues: c.Flag("attention_k_eq_v", false), Eps: d.eps,
+	}
+	if shape.SharedValues {
+		shape.KeyHeads = c.Count("num_global_key_value_heads")
+	} else {
+		shape.KeyHeads = c.Count("num_key_value_heads")
+	}
+	depth, rank := c.Count("num_hidden_layers"), c.Whole("markov_rank", 0)
+	kind := c.Text("markov_head_type", "vanilla")
+	sure, sureMarkov := c.Flag("enable_confidence_head", false), c.Flag("confidence_head_with_markov", false)
+	if act := c.Text("hidden_activation", "gelu_pytorch_tanh"); act != "gelu_pytorch_tanh" && c.Err == nil {
+		c.Err = config.Fail("hidden_activation", "is %q; only gelu_pytorch_tanh is supported", act)
+	}
+	if c.Err == nil && len(d.taps) == 0 {
+		c.Err = config.Fail("target_layer_ids", "is empty")
+	}
+	if c.Err == nil && (d.mask < 0 || int(d.mask) >= d.vocabulary) {
+		c.Err = config.Fail("mask_token_id", "is outside the vocabulary of %d", d.vocabulary)
+	}
+	if c.Err == nil && sure && sureMarkov && rank == 0 {
+		c.Err = config.Fail("confidence_head_with_markov", "needs a markov_rank above 0")
+	}
+	if c.Err != nil {
+		return nil, c.Err
+	}
+	theta, share, err := gemma4.Rope(config, "full_attention", 1e6)
+	if err != nil {
+		return nil, err
+	}
+
+	l := nn.NewLoader(ctx, folder, progress)
+	d.weights = l.Weights
+	d.table = l.Embedding("embed_tokens", d.vocabulary, d.hidden)
+	d.embedding = gemma4.EmbeddingScale(folder, "embed_tokens", d.hidden)
+	d.head = l.Linear(d.hidden, nn.Module{Name: "lm_head", Out: d.vocabulary})
+	d.project = l.Linear(d.hidden*len(d.taps), nn.Module{Name: "fc", Out: d.hidden})
+	d.inputNorm = l.Tensor("hidden_norm.weight", d.hidden)
+	d.outputNorm = l.Tensor("norm.weight", d.hidden)
+	d.dtype = d.inputNorm.DType()
+	d.rotary = l.Rotary(shape.HeadDim, theta, share)
+	for i := range depth {
+		d.layers = append(d.layers, gemma4.LoadLayer(l, fmt.Sprintf("layers.%d.", i), shape))
+	}
+	if rank > 0 {
+		d.markov = loadMarkov(l, config, kind, d.vocabulary, d.hidden, rank)
+	}
+	if sure {
+		d.confidence = loadConfidence(l, d.hidden, rank, sureMarkov)
+	}
+	if err := l.Err(); err != nil {
+		l.Weights.Close()
+		return nil, err
+	}
+	d.compile()
+	return d, nil
+}
+
+// Block implements models.Drafter.
+func (d *Drafter) Block() int { return d.block }
+
+// Taps implements models.Drafter.
+func (d *Drafter) Taps() []int { return d.taps }
+
+// HasConfidence implements models.Drafter.
+func (d *Drafter) HasConfidence() bool { return d.confidence != nil }
+
+// Bytes implements models.Drafter.
+func (d *Drafter) Bytes() int64 { return d.weights.Bytes() }
+
+// Close implements models.Drafter.
+func (d *Drafter) Close() {
+	for _, g := range d.between {
+		g.Close()
+	}
+	d.extend.Close()
+	for _, g := range d.chains {
+		g.Close()
+	}
+	d.weights.Close()
+}
+
+// NewContext implements models.Drafter.
+func (d *Drafter) NewContext() models.Context {
+	c := &Context{}
+	for _, y := range d.layers {
+		c.Caches = append(c.Caches, y.NewCache(0))
+	}
+	return c
+}
+
+func (d *Drafter) compile() {
+	for i := 0; i <= len(d.layers); i++ {
+		d.between = append(d.between, nn.NewSegment(d.step(i)))
+	}
+	d.extend = nn.NewSegment(func(s *mlxbind.Scope, in []mlxbind.Array) []mlxbind.Array {
+		n := len(d.taps)
+		joined := s.Concatenate(-1, in[:n]...)
+		c := nn.RMSNorm(s, d.project.Apply(s, s.Reshape(joined, 1, joined.Dim(0), joined.Dim(1))), d.inputNorm, d.eps)
+		turn := d.rotary.Over(in[n:])
+		rows := make([]mlxbind.Array, len(d.layers))
+		for i, y := range d.layers {
+			rows[i] = y.Rows(s, c, turn)
+		}
+		return rows
+	})
+}
+
+// step builds segment i of the block's way through the layers; see gemma4.Target.step.
+func (d *Drafter) step(i int) mlxbind.Graph {
+	return func(s *mlxbind.Scope, in []mlxbind.Array) []mlxbind.Array {
+		var h mlxbind.Array
+		if i == 0 {
+			h = d.table.Rows(s, in[0])
+			h = s.Multiply(h, s.Scalar(d.embedding, h.DType()))
+			in = in[1:]
+		} else {
+			h = d.layers[i-1].Finish(s, in[0], in[1])
+			in = in[2:]
+		}
+		if i == len(d.layers) {
+			return []mlxbind.Array{nn.RMSNorm(s, h, d.outputNorm, d.eps)}
+		}
+		queries, rows := d.layers[i].Project(s, h, d.rotary.Over(in))
+		return []mlxbind.Array{h, queries, rows}
+	}
+}
+
+// Extend implements models.Drafter.
+func (d *Drafter) Extend(s *mlxbind.Scope, context models.Context, tapped []mlxbind.Array) {
+	c := context.(*Context)
+	if s.Err() != nil {
+		return
+	}
+	n := tapped[0].Dim(0)
+	turn := d.rotary.At(s, s.Ints([]int32{int32(c.Position())}, 1), n)
+	rows := d.extend.Call(s, n, append(append([]mlxbind.Array{}, tapped...), turn.Arrays()...)...)
+	if s.Err() != nil {
+		return
+	}
+	for i, y := range rows {
+		c.Caches[i].Append(s, y)
+	}
+}
+
+// Draft implements models.Drafter.
+func (d *Drafter) Draft(s *mlxbind.Scope, context models.Context, from models.Anchor, n int, choose models.Chooser, confidence bool) models.Draft {
+	sight := d.See(s, context.(*Context), from.Position, from.Spare)
+	hidden := d.Hidden(s, sight, from.Token, from.Position)
+	if s.Err() != nil {
+		return models.Draft{}
+	}
+	if n < d.block {
+		hidden = s.Slice(hidden, 1, 0, n)
+	}
+	confidence = confidence && d.confidence != nil
+	var out []mlxbind.Array
+	if choose == nil {
+		out = d.greedy(n, confidence).Call(s, n, hidden, from.Token)
+	} else {
+		out = d.chain(s, hidden, from.Token, choose, confidence)
+	}
+	if s.Err() != nil {
+		return models.Draft{}
+	}
+	draft := models.Draft{Tokens: s.Reshape(out[0], n)}
+	out = out[1:]
+	if confidence {
+		draft.ConfidenceLogits = s.Reshape(out[0], n)
+		out = out[1:]
+	}
+	if choose != nil && out[0].Valid() {
+		draft.LogDistributions = s.Reshape(out[0], n, d.vocabulary)
+	}
+	return draft
+}
+
+// Hidden runs the whole block for anchors [b] at positions [b], each looking through sight,
+// and returns its final rows [b, block, hidden]. The block is always full: rows see each other.
+func (d *Drafter) Hidden(s *mlxbind.Scope, sight Sight, anchors, positions mlxbind.Array) mlxbind.Array {
+	b := anchors.Dim(0)
+	masks := s.Broadcast(s.Scalar(float64(d.mask), mlxbind.Int32), b, d.block-1)
+	ids := s.Concatenate(1, s.Reshape(s.AsType(anchors, mlxbind.Int32), b, 1), masks)
+	if positions.Dim(0) != b {
+		positions = s.Broadcast(positions, b)
+	}
+	turn := d.rotary.At(s, s.AsType(positions, mlxbind.Int32), d.block)
+	out := d.between[0].Call(s, b*d.block, append([]mlxbind.Array{ids}, turn.Arrays()...)...)
+	for i := range d.layers {
+		if s.Err() != nil {
+			return mlxbind.Array{}
+		}
+		attended := sight.Attend(s, i, out[1], out[2])
+		in := []mlxbind.Array{out[0], attended}
+		if i+1 < len(d.layers) {
+			in = append(in, turn.Arrays()...)
+		}
+		out = d.between[i+1].Call(s, b*d.block, in...)
+	}
+	if s.Err() != nil {
+		return mlxbind.Array{}
+	}
+	return out[0]
+}
+
+// BaseLogits maps hidden rows to logits before the Markov head: what the block alone would
+// say. Drafts are never drawn from them, so they are no distribution to accept by.
+func (d *Drafter) BaseLogits(s *mlxbind.Scope, hidden mlxbind.Array) mlxbind.Array {
+	return nn.SoftCap(s, d.head.Apply(s, hidden), d.cap)
+}

@@ -1,0 +1,79 @@
+// Package family knows which constructor opens which checkpoint. A new family is one folder
+// under models and one line here.
+package family
+
+import (
+	"context"
+	"fmt"
+
+	"firesteel/models"
+	"firesteel/models/checkpoint"
+	"firesteel/models/deepspec"
+	"firesteel/models/gemma4"
+)
+
+// Progress is told the bytes read so far; nil is allowed.
+type Progress = func(done int64)
+
+var targets = map[string]func(context.Context, *checkpoint.Folder, Progress) (models.Target, error){
+	"gemma4":              openGemma4,
+	"gemma4_text":         openGemma4,
+	"gemma4_unified":      openGemma4,
+	"gemma4_unified_text": openGemma4,
+}
+
+var drafters = map[string]func(context.Context, *checkpoint.Folder, Progress) (models.Drafter, error){
+	"Gemma4DSparkModel": openDeepSpec,
+}
+
+func openGemma4(ctx context.Context, f *checkpoint.Folder, p Progress) (models.Target, error) {
+	return plain(gemma4.Load(ctx, f, p))
+}
+
+func openDeepSpec(ctx context.Context, f *checkpoint.Folder, p Progress) (models.Drafter, error) {
+	d, err := deepspec.Load(ctx, f, p)
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// plain keeps a nil pointer from becoming an interface that is not nil.
+func plain(t *gemma4.Target, err error) (models.Target, error) {
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// IsDrafter tells whether folder holds a drafter that OpenDrafter can open.
+func IsDrafter(folder *checkpoint.Folder) bool { return drafters[architecture(folder)] != nil }
+
+func architecture(folder *checkpoint.Folder) string {
+	if names, err := folder.Config().Strings("architectures"); err == nil && len(names) > 0 {
+		return names[0]
+	}
+	return ""
+}
+
+// OpenTarget loads the target in folder.
+func OpenTarget(ctx context.Context, folder *checkpoint.Folder, progress Progress) (models.Target, error) {
+	kind, err := folder.Config().String("model_type")
+	if err != nil {
+		return nil, err
+	}
+	open := targets[kind]
+	if open == nil {
+		return nil, &checkpoint.Error{Kind: checkpoint.KindArchitecture, Path: folder.Dir(), Key: "model_type", Detail: fmt.Sprintf("no code for %q", kind)}
+	}
+	return open(ctx, folder, progress)
+}
+
+// OpenDrafter loads the drafter in folder.
+func OpenDrafter(ctx context.Context, folder *checkpoint.Folder, progress Progress) (models.Drafter, error) {
+	open := drafters[architecture(folder)]
+	if open == nil {
+		return nil, &checkpoint.Error{Kind: checkpoint.KindArchitecture, Path: folder.Dir(), Key: "architectures", Detail: fmt.Sprintf("no code for a drafter of architecture %q", architecture(folder))}
+	}
+	return open(ctx, folder, progress)
+}
