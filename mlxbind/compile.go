@@ -102,11 +102,8 @@ func firesteelClosure(result *C.mlx_vector_array, input C.mlx_vector_array, hand
 		closureError = s.err
 		return 1
 	}
-	for _, a := range out {
-		if C.mlx_vector_array_append_value(*result, a.c) != 0 {
-			return 1
-		}
-	}
+	// MLX hands over an empty result and takes what is put there.
+	*result = vectorOf(out)
 	return 0
 }
 
