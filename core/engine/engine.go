@@ -1,0 +1,516 @@
+package engine
+
+import (
+	"context"
+	crand "crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"firesteel/core/decode"
+	"firesteel/core/library"
+	"firesteel/core/memory"
+	"firesteel/core/sample"
+	"firesteel/core/thread"
+	"firesteel/mlxbind"
+	"firesteel/models"
+	"firesteel/models/chat"
+	"firesteel/models/checkpoint"
+	"firesteel/models/family"
+	"firesteel/models/tokenizer"
+)
+
+// ErrNothingLoaded is returned when text is asked for before a target is loaded.
+var ErrNothingLoaded = errors.New("no model is loaded")
+
+// ErrNotFinite is returned when a model computes infinities or NaN.
+var ErrNotFinite = decode.ErrNotFinite
+
+// PromptTooLongError is returned when a prompt leaves no room for an answer.
+type PromptTooLongError struct{ Tokens, Context int }
+
+func (e *PromptTooLongError) Error() string {
+	return fmt.Sprintf("the prompt has %d tokens, the context %d", e.Tokens, e.Context)
+}
+
+// GammaError is returned when γ lies outside what the drafter was trained for.
+type GammaError struct{ Gamma, Block int }
+
+func (e *GammaError) Error() string {
+	return fmt.Sprintf("gamma %d is outside 1..%d", e.Gamma, e.Block)
+}
+
+// The allocator keeps at most this share of the machine for reuse.
+const cacheShare = 16
+
+// Engine holds the inference thread and what is loaded on it.
+type Engine struct {
+	thread *thread.Thread
+	device string
+	// Ends every piece of work when the engine closes.
+	life context.Context
+	end  context.CancelFunc
+
+	// Only the inference thread touches these.
+	held *pair
+
+	mutex  sync.Mutex
+	loaded Loaded
+
+	target, drafter, contexts atomic.Int64 // bytes, for Memory
+}
+
+// pair is what is loaded.
+type pair struct {
+	target   models.Target
+	drafter  models.Drafter
+	tokens   *tokenizer.Tokenizer
+	template *chat.Template // nil when the folder has none
+	stop     map[int]bool
+	info     Loaded
+}
+
+func (p *pair) close() {
+	if p == nil {
+		return
+	}
+	if p.drafter != nil {
+		p.drafter.Close()
+	}
+	if p.target != nil {
+		p.target.Close()
+	}
+}
+
+// Start begins the inference thread. Close the engine when done.
+func Start() (*Engine, error) {
+	t, err := thread.Start()
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{thread: t}
+	e.life, e.end = context.WithCancel(context.Background())
+	err = t.Do(e.life, func() error {
+		e.device = mlxbind.DeviceName()
+		if total := memory.Read().MachineTotal; total > 0 {
+			mlxbind.SetCacheLimit(total / cacheShare)
+		}
+		if !mlxbind.OnGPU() {
+			// On a processor MLX builds fused kernels with the system's compiler.
+			if _, err := exec.LookPath("g++"); err != nil && runtime.GOOS == "linux" {
+				slog.Warn("no C++ compiler: kernels are not fused")
+				mlxbind.DisableFusion()
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// Device names the chip that does the work.
+func (e *Engine) Device() string { return e.device }
+
+// Close cancels what runs, waits for the step at hand, frees everything and ends the thread.
+func (e *Engine) Close() error {
+	e.end()
+	err := e.thread.Do(context.Background(), func() error {
+		e.drop()
+		return nil
+	})
+	e.thread.Close()
+	if errors.Is(err, thread.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// both ends with ctx or with the engine.
+func (e *Engine) both(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(e.life, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// Loaded tells what is loaded.
+func (e *Engine) Loaded() Loaded {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	return e.loaded
+}
+
+// Load opens a target and a drafter, or a target alone, in place of what is loaded. Both
+// folders are looked at before any weight is read; whatever fails then, what was loaded stays.
+// The old pair leaves only once the new one is complete.
+func (e *Engine) Load(ctx context.Context, r LoadRequest) (Loaded, error) {
+	ctx, cancel := e.both(ctx)
+	defer cancel()
+	target, drafter, err := e.describe(r)
+	if err != nil {
+		return e.Loaded(), err
+	}
+	err = e.thread.Do(ctx, func() error {
+		fresh, err := open(ctx, target, drafter, r.Progress)
+		if err != nil {
+			fresh.close()
+			mlxbind.ClearCache()
+			return err
+		}
+		e.drop()
+		e.hold(fresh)
+		mlxbind.ClearCache()
+		mlxbind.ResetPeakMemory()
+		return nil
+	})
+	return e.Loaded(), err
+}
+
+func (e *Engine) describe(r LoadRequest) (target library.Description, drafter *library.Description, err error) {
+	target, err = library.DescribeAs(library.Target, r.TargetDir)
+	if err != nil || r.DrafterDir == "" {
+		return target, nil, err
+	}
+	d, err := library.DescribeAs(library.Drafter, r.DrafterDir)
+	if err != nil {
+		return target, nil, err
+	}
+	if err := library.CheckPair(target, d); err != nil {
+		return target, nil, err
+	}
+	return target, &d, nil
+}
+
+// hold makes p what is loaded; nil for nothing.
+func (e *Engine) hold(p *pair) {
+	e.held = p
+	var loaded Loaded
+	e.target.Store(0)
+	e.drafter.Store(0)
+	if p != nil {
+		loaded = p.info
+		e.target.Store(p.target.Bytes())
+		if p.drafter != nil {
+			e.drafter.Store(p.drafter.Bytes())
+		}
+	}
+	e.mutex.Lock()
+	e.loaded = loaded
+	e.mutex.Unlock()
+}
+
+// drop frees what is loaded.
+func (e *Engine) drop() {
+	e.held.close()
+	e.hold(nil)
+	mlxbind.ClearCache()
+}
+
+// Unload frees what is loaded.
+func (e *Engine) Unload(ctx context.Context) error {
+	return e.thread.Do(ctx, func() error {
+		e.drop()
+		return nil
+	})
+}
+
+// open loads a pair. It returns what it has of it also with an error, to be closed.
+func open(ctx context.Context, target library.Description, drafter *library.Description, progress func(done, total int64)) (*pair, error) {
+	p := &pair{stop: map[int]bool{}}
+	total := target.TensorBytes
+	if drafter != nil {
+		total += drafter.TensorBytes
+	}
+	before := int64(0)
+	told := func(done int64) {
+		if progress != nil {
+			progress(before+done, total)
+		}
+	}
+	folder, err := checkpoint.Open(target.Dir)
+	if err != nil {
+		return p, err
+	}
+	defer folder.Close()
+	if p.tokens, err = tokenizer.Load(target.Dir); err != nil {
+		return p, err
+	}
+	if p.template, err = chat.Load(target.Dir); err != nil {
+		if !errors.Is(err, chat.ErrNoTemplate) {
+			return p, err
+		}
+		p.template = nil
+	}
+	for _, id := range target.EOS {
+		p.stop[id] = true
+	}
+	if id, ok := p.tokens.EOS(); ok {
+		p.stop[id] = true
+	}
+	if p.target, err = family.OpenTarget(ctx, folder, told); err != nil {
+		return p, err
+	}
+	p.info.Target = info(target, p.target.Bytes())
+	p.info.Target.Temperature = target.Generation.Temperature
+	p.info.Target.TopP, p.info.Target.MinP = target.Generation.TopP, target.Generation.MinP
+	p.info.Target.TopK = target.Generation.TopK
+	if drafter == nil {
+		return p, nil
+	}
+	before = target.TensorBytes
+	side, err := checkpoint.Open(drafter.Dir)
+	if err != nil {
+		return p, err
+	}
+	defer side.Close()
+	if p.drafter, err = family.OpenDrafter(ctx, side, told); err != nil {
+		return p, err
+	}
+	p.info.Drafter = info(*drafter, p.drafter.Bytes())
+	return p, nil
+}
+
+func info(d library.Description, bytes int64) *ModelInfo {
+	return &ModelInfo{
+		Name: d.Name, Dir: d.Dir, Family: d.FamilyName(), Precision: d.Precision, Parameters: d.Parameters,
+		FileBytes: d.FileBytes, MemoryBytes: bytes, Layers: d.Layers, Hidden: d.Hidden, Vocabulary: d.Vocabulary,
+		Context: d.Context, Block: d.Block, HasThreshold: d.HasConfidence,
+	}
+}
+
+// Memory reads the counters; it never waits for a running request.
+func (e *Engine) Memory() Memory {
+	r := memory.Read()
+	return Memory{
+		Target: e.target.Load(), Drafter: e.drafter.Load(), Context: e.contexts.Load(),
+		Active: mlxbind.ActiveMemory(), Cache: mlxbind.CacheMemory(), Peak: mlxbind.PeakMemory(),
+		Process: r.Process, ProcessPeak: r.ProcessPeak, MachineTotal: r.MachineTotal, Available: r.Available,
+	}
+}
+
+// Generate writes one text. emit, which may be nil, is told what happens, on the inference
+// thread. Whatever ends the text, the result holds what was written.
+func (e *Engine) Generate(ctx context.Context, r Request, emit func(Event)) (Result, error) {
+	ctx, cancel := e.both(ctx)
+	defer cancel()
+	if emit == nil {
+		emit = func(Event) {}
+	}
+	w := &writer{request: r, emit: emit}
+	err := e.thread.Do(ctx, func() error {
+		if e.held == nil {
+			return ErrNothingLoaded
+		}
+		defer e.contexts.Store(0)
+		return w.write(ctx, e.held, func(bytes int64) { e.contexts.Store(bytes) })
+	})
+	var broken *thread.PanicError
+	switch {
+	case err == nil:
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		w.result.Stop = StopCancelled
+	default:
+		w.result.Stop = StopFailed
+		if errors.As(err, &broken) {
+			slog.Error("inference thread", "panic", broken.Value, "stack", broken.Stack)
+		}
+	}
+	w.flush()
+	return w.result, err
+}
+
+// writer turns the tokens of one request into events and a result.
+type writer struct {
+	request Request
+	emit    func(Event)
+	result  Result
+	stream  *tokenizer.Stream
+	stop    map[int]bool
+	text    strings.Builder
+	begun   time.Time
+	first   time.Time
+	last    time.Time
+}
+
+func (w *writer) write(ctx context.Context, p *pair, held func(bytes int64)) error {
+	w.begun = time.Now()
+	w.stream, w.stop = p.tokens.NewStream(), p.stop
+	prompt, err := w.encode(p)
+	if err != nil {
+		return err
+	}
+	w.result.PromptTokens = len(prompt)
+	room := p.target.Geometry().Context - len(prompt)
+	if room < 1 {
+		return &PromptTooLongError{len(prompt), p.target.Geometry().Context}
+	}
+	limit := room
+	if w.request.MaxTokens > 0 {
+		limit = min(limit, w.request.MaxTokens)
+	}
+	knobs := w.request.Controls.Get()
+	drafter := p.drafter
+	if knobs.Gamma == 0 {
+		drafter = nil
+	}
+	if drafter != nil && (knobs.Gamma < 0 || knobs.Gamma > drafter.Block()) {
+		return &GammaError{knobs.Gamma, drafter.Block()}
+	}
+	w.result.Seed = seed(w.request.Seed)
+	reads := mlxbind.HostReads()
+	mlxbind.ResetPeakMemory()
+	end, err := decode.Run(ctx, prompt, decode.Config{
+		Target: p.target, Drafter: drafter, Knobs: w.knobs, Seed: w.result.Seed, MaxTokens: limit,
+		Stop:      func(token int) bool { return !w.request.IgnoreStop && p.stop[token] },
+		Trace:     w.request.Trace,
+		Prefilled: func(done int) { w.emit(Prefill{done, len(prompt)}) },
+		Round:     w.round,
+		Held:      held,
+	})
+	w.result.HostReads = int(mlxbind.HostReads() - reads)
+	w.result.PeakMemory = mlxbind.PeakMemory()
+	w.measure()
+	if err != nil {
+		return err
+	}
+	switch {
+	case end == decode.EndStop:
+		w.result.Stop = StopToken
+	case end == decode.EndContext || len(w.result.TokenIDs) >= room:
+		w.result.Stop = StopContext
+	default:
+		w.result.Stop = StopLimit
+	}
+	return nil
+}
+
+func (w *writer) encode(p *pair) ([]int, error) {
+	var prompt []int
+	var err error
+	if len(w.request.Messages) > 0 && p.template != nil {
+		prompt, err = p.template.Encode(p.tokens, w.request.Messages)
+	} else {
+		raw := w.request.Raw
+		for _, m := range w.request.Messages {
+			raw += m.Content
+		}
+		prompt, err = p.template.EncodeRaw(p.tokens, raw)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(prompt) == 0 {
+		return nil, ErrEmptyPrompt
+	}
+	vocabulary := p.target.Geometry().Vocabulary
+	for _, id := range prompt {
+		if id < 0 || id >= vocabulary {
+			return nil, fmt.Errorf("token %d is outside the model's vocabulary of %d", id, vocabulary)
+		}
+	}
+	return prompt, nil
+}
+
+// ErrEmptyPrompt is returned when there is nothing to go on from.
+var ErrEmptyPrompt = errors.New("the prompt is empty")
+
+func (w *writer) knobs() decode.Knobs {
+	k := w.request.Controls.Get()
+	s := sample.Settings{Temperature: k.Temperature, TopP: w.request.TopP, TopK: w.request.TopK, MinP: w.request.MinP}
+	if s.TopP == 0 {
+		s.TopP = 1
+	}
+	return decode.Knobs{Gamma: max(k.Gamma, 0), Threshold: k.Threshold, Sampling: s}
+}
+
+func seed(wanted *uint64) uint64 {
+	if wanted != nil {
+		return *wanted
+	}
+	var b [4]byte
+	crand.Read(b[:])
+	// Short enough to be typed again.
+	return uint64(binary.LittleEndian.Uint32(b[:]))
+}
+
+// round takes one round's tokens in.
+func (w *writer) round(r decode.Round) bool {
+	w.last = r.At
+	res := &w.result
+	if r.First {
+		w.first = r.At
+		res.TimeToFirstToken = r.At.Sub(w.begun)
+	} else {
+		res.Rounds++
+		res.Drafted += r.Proposed
+		res.Accepted += r.Accepted
+		for len(res.DraftedByPosition) < r.Proposed {
+			res.DraftedByPosition = append(res.DraftedByPosition, 0)
+			res.AcceptedByPosition = append(res.AcceptedByPosition, 0)
+		}
+		for j := range r.Proposed {
+			res.DraftedByPosition[j]++
+			if j < r.Accepted {
+				res.AcceptedByPosition[j]++
+			}
+		}
+		if w.request.Trace {
+			res.Trace = append(res.Trace, RoundTrace{
+				Start: r.Start, Draft: r.Draft, ConfidenceLogits: r.ConfidenceLogits,
+				Proposed: r.Proposed, Accepted: r.Accepted, Emitted: r.Emitted,
+			})
+		}
+	}
+	delta := ""
+	for _, token := range r.Emitted {
+		if w.stop[token] && !w.request.IgnoreStop {
+			break
+		}
+		res.TokenIDs = append(res.TokenIDs, token)
+		delta += w.stream.Push(token)
+	}
+	w.say(delta)
+	if !r.First {
+		w.emit(Round{Drafted: r.Proposed, Accepted: r.Accepted, Tokens: len(res.TokenIDs), Elapsed: r.At.Sub(w.first)})
+	}
+	return true
+}
+
+func (w *writer) say(delta string) {
+	if delta == "" {
+		return
+	}
+	w.text.WriteString(delta)
+	w.emit(Text{delta})
+}
+
+// flush says what was held back and closes the text.
+func (w *writer) flush() {
+	if w.stream != nil {
+		w.say(w.stream.Flush())
+	}
+	w.result.Text = w.text.String()
+}
+
+// measure works out speeds and means.
+func (w *writer) measure() {
+	res := &w.result
+	if res.Rounds > 0 {
+		res.Tau = float64(res.Accepted+res.Rounds) / float64(res.Rounds)
+	}
+	if res.TimeToFirstToken > 0 {
+		res.PrefillPerSecond = float64(res.PromptTokens) / res.TimeToFirstToken.Seconds()
+	}
+	if span := w.last.Sub(w.first).Seconds(); span > 0 {
+		res.TokensPerSecond = float64(len(res.TokenIDs)-1) / span
+	}
+}
