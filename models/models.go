@@ -77,6 +77,8 @@ type Anchor struct {
 // Context is a drafter's memory of the target's rows.
 type Context interface {
 	Position() int
+	// Buffers are the arrays behind it, which one can evaluate to settle what was added.
+	Buffers() []mlxbind.Array
 	Drop(n int) error
 	Bytes() int64
 	Close()

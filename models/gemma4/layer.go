@@ -29,7 +29,7 @@ type Layer struct {
 	headNorm                                                  mlxbind.Array // [heads, head dim]: queries, keys, then ones for values of their own
 	projection                                                *nn.Linear    // queries, keys, values, stacked
 	keys                                                      *nn.Linear    // the part of projection after the queries
-	output, gateUp, down                                      *nn.Linear
+	output, gate, up, down                                    *nn.Linear
 }
 
 // Scale is what attention scores are multiplied by.
@@ -52,8 +52,9 @@ func LoadLayer(l *nn.Loader, prefix string, shape Shape) *Layer {
 		postFeedforward: norm("post_feedforward_layernorm", shape.Hidden),
 		projection:      l.Linear(shape.Hidden, modules...),
 		output:          l.Linear(query, nn.Module{Name: prefix + "self_attn.o_proj", Out: shape.Hidden}),
-		gateUp: l.Linear(shape.Hidden, nn.Module{Name: prefix + "mlp.gate_proj", Out: shape.Intermediate},
-			nn.Module{Name: prefix + "mlp.up_proj", Out: shape.Intermediate}),
+		// Not stacked: their results are multiplied at once, and halves of rows are slow to read.
+		gate: l.Linear(shape.Hidden, nn.Module{Name: prefix + "mlp.gate_proj", Out: shape.Intermediate}),
+		up:   l.Linear(shape.Hidden, nn.Module{Name: prefix + "mlp.up_proj", Out: shape.Intermediate}),
 		down: l.Linear(shape.Intermediate, nn.Module{Name: prefix + "mlp.down_proj", Out: shape.Hidden}),
 	}
 	// One value would become part of a compiled kernel, and every layer would need its own.
@@ -109,10 +110,8 @@ func (y *Layer) turn(s *mlxbind.Scope, x, weight mlxbind.Array, turn nn.Turn) (t
 // Finish adds what attention found [batch, n, heads·d] to h and runs the feedforward half.
 func (y *Layer) Finish(s *mlxbind.Scope, h, attended mlxbind.Array) mlxbind.Array {
 	h = s.Add(h, nn.RMSNorm(s, y.output.Apply(s, attended), y.postAttention, y.Eps))
-	both := y.gateUp.Apply(s, nn.RMSNorm(s, h, y.preFeedforward, y.Eps))
-	gate := s.Slice(both, -1, 0, y.Intermediate)
-	up := s.Slice(both, -1, y.Intermediate, 2*y.Intermediate)
-	fed := y.down.Apply(s, s.Multiply(nn.GELU(s, gate), up))
+	f := nn.RMSNorm(s, h, y.preFeedforward, y.Eps)
+	fed := y.down.Apply(s, s.Multiply(nn.GELU(s, y.gate.Apply(s, f)), y.up.Apply(s, f)))
 	h = s.Add(h, nn.RMSNorm(s, fed, y.postFeedforward, y.Eps))
 	return s.Multiply(h, y.scalar)
 }

@@ -129,6 +129,3 @@ func (c *Cache) Last(s *mlxbind.Scope, n int) mlxbind.Array {
 	end := c.first + c.rows
 	return s.Slice(c.buffer, 2, end-n, end)
 }
-
-// Buffer is the array behind the cache, so that it can be evaluated with a step.
-func (c *Cache) Buffer() mlxbind.Array { return c.buffer }

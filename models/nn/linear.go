@@ -38,7 +38,7 @@ func (l *Loader) Linear(in int, modules ...Module) *Linear {
 	return linear
 }
 
-// Rows is the part of linear that makes outputs from to to (excluded): views, no copy.
+// Rows is the part of linear that makes outputs from to to (excluded).
 func (l *Loader) Rows(linear *Linear, from, to int) *Linear {
 	part := &Linear{}
 	if l.err != nil {
@@ -50,7 +50,12 @@ func (l *Loader) Rows(linear *Linear, from, to int) *Linear {
 		if !a.Valid() {
 			return a
 		}
-		return l.Weights.own(s, s.Slice(a, axis, lo, hi))
+		part := s.Slice(a, axis, lo, hi)
+		if !mlxbind.OnGPU() {
+			// A product with a slice of columns would copy it every time.
+			part = s.Contiguous(part)
+		}
+		return l.Weights.own(s, part)
 	}
 	for _, m := range linear.parts {
 		lo, hi := max(from, 0), min(to, m.out)
@@ -129,8 +134,7 @@ func (l *Loader) matrix(in int, modules []Module, spec *checkpoint.Quantization)
 		}
 	}
 	if spec == nil {
-		a := l.load(names(".weight"), activation, []int{out, in})
-		return matrix{out: out, plain: l.transposed(a)}
+		return matrix{out: out, plain: l.plain(names(".weight"), out, in)}
 	}
 	return matrix{out: out, packed: l.packed(in, out, names, *spec)}
 }
@@ -146,9 +150,17 @@ func (l *Loader) packed(in, out int, names func(string) []string, spec checkpoin
 	return p
 }
 
-// transposed is a held view of a, sharing its memory.
-func (l *Loader) transposed(a mlxbind.Array) mlxbind.Array {
-	return l.Own(func(s *mlxbind.Scope) mlxbind.Array { return s.Transpose(a) })
+// plain is a matrix seen as [in, out]. On a GPU it is a view of the stored one. On a
+// processor, where loading widens it anyway, it is laid out that way: OpenBLAS then need not
+// rearrange it at every product.
+func (l *Loader) plain(names []string, out, in int) mlxbind.Array {
+	if mlxbind.OnGPU() {
+		a := l.load(names, activation, []int{out, in})
+		return l.Own(func(s *mlxbind.Scope) mlxbind.Array { return s.Transpose(a) })
+	}
+	return l.load(names, func(s *mlxbind.Scope, a mlxbind.Array) mlxbind.Array {
+		return s.Contiguous(s.Transpose(activation(s, a)))
+	}, []int{out, in})
 }
 
 // Apply maps x [.., in] to [.., out].
@@ -178,7 +190,7 @@ func (l *Loader) Embedding(module string, rows, width int) *Embedding {
 	names := func(suffix string) []string { return []string{module + suffix} }
 	if spec == nil {
 		table := l.load(names(".weight"), activation, []int{rows, width})
-		return &Embedding{table: table, head: matrix{plain: l.transposed(table)}}
+		return &Embedding{table: table, head: matrix{plain: l.Own(func(s *mlxbind.Scope) mlxbind.Array { return s.Transpose(table) })}}
 	}
 	p := l.packed(width, rows, names, *spec)
 	return &Embedding{packed: p, head: matrix{packed: p}}

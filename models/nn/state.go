@@ -1,5 +1,7 @@
 package nn
 
+import "firesteel/mlxbind"
+
 // State is the caches of a model's layers, which move together.
 type State struct{ Caches []*Cache }
 
@@ -19,6 +21,15 @@ func (st *State) Drop(n int) error {
 		}
 	}
 	return nil
+}
+
+// Buffers are the arrays behind the caches.
+func (st *State) Buffers() []mlxbind.Array {
+	buffers := make([]mlxbind.Array, len(st.Caches))
+	for i, c := range st.Caches {
+		buffers[i] = c.buffer
+	}
+	return buffers
 }
 
 // Bytes is what the caches hold on the device.
