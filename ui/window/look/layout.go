@@ -1,0 +1,143 @@
+package look
+
+import (
+	"fyne.io/fyne/v2"
+	"fyne.io/fyne/v2/container"
+	"fyne.io/fyne/v2/layout"
+)
+
+// rows stacks objects at the full width, gap apart. Unlike Fyne's box it asks each object
+// for its height at the width it will have, which is what wrapped text needs.
+type rows struct{ gap float32 }
+
+// Rows returns a container that stacks objects with gap pixels between them.
+func Rows(gap float32, objects ...fyne.CanvasObject) *fyne.Container {
+	return container.New(rows{gap}, objects...)
+}
+
+func (r rows) Layout(objects []fyne.CanvasObject, size fyne.Size) {
+	y := float32(0)
+	for _, o := range objects {
+		if !o.Visible() {
+			continue
+		}
+		h := HeightAt(o, size.Width)
+		o.Move(fyne.NewPos(0, y))
+		y += h + r.gap
+	}
+}
+
+func (r rows) MinSize(objects []fyne.CanvasObject) fyne.Size {
+	var min fyne.Size
+	first := true
+	for _, o := range objects {
+		if !o.Visible() {
+			continue
+		}
+		m := o.MinSize()
+		min.Width = max(min.Width, m.Width)
+		min.Height += m.Height
+		if !first {
+			min.Height += r.gap
+		}
+		first = false
+	}
+	return min
+}
+
+// HeightAt gives o the width and the height it needs at that width, and returns the height.
+func HeightAt(o fyne.CanvasObject, width float32) float32 {
+	if o.Size().Width != width {
+		o.Resize(fyne.NewSize(width, o.MinSize().Height))
+	}
+	h := o.MinSize().Height
+	if o.Size().Height != h {
+		o.Resize(fyne.NewSize(width, h))
+	}
+	return h
+}
+
+// line lays objects on one line, gap apart, centred in height; the one at grow takes the
+// space that is left (−1: none does).
+type line struct {
+	gap  float32
+	grow int
+}
+
+// Line returns a container that lays objects side by side; the one with index grow gets
+// the rest of the width, −1 leaves it empty at the end.
+func Line(gap float32, grow int, objects ...fyne.CanvasObject) *fyne.Container {
+	return container.New(line{gap, grow}, objects...)
+}
+
+func (l line) Layout(objects []fyne.CanvasObject, size fyne.Size) {
+	rest := size.Width - l.MinSize(objects).Width
+	x := float32(0)
+	for i, o := range objects {
+		if !o.Visible() {
+			continue
+		}
+		m := o.MinSize()
+		if i == l.grow {
+			m.Width += rest
+		}
+		o.Resize(m)
+		o.Move(fyne.NewPos(x, (size.Height-m.Height)/2))
+		x += m.Width + l.gap
+	}
+}
+
+func (l line) MinSize(objects []fyne.CanvasObject) fyne.Size {
+	var min fyne.Size
+	first := true
+	for _, o := range objects {
+		if !o.Visible() {
+			continue
+		}
+		m := o.MinSize()
+		min.Height = max(min.Height, m.Height)
+		min.Width += m.Width
+		if !first {
+			min.Width += l.gap
+		}
+		first = false
+	}
+	return min
+}
+
+// Pad puts space around o; negative values take space away.
+func Pad(top, bottom, left, right float32, o fyne.CanvasObject) *fyne.Container {
+	return container.New(layout.NewCustomPaddedLayout(top, bottom, left, right), o)
+}
+
+// Tight takes away the space that Fyne's labels keep around their text.
+func Tight(o fyne.CanvasObject) *fyne.Container { return Pad(-Inset, -Inset, -Inset, -Inset, o) }
+
+// fixed gives its only object a width, or a height, of its own choosing (0: as it needs).
+type fixed struct{ width, height float32 }
+
+// Fixed keeps o at least that wide and high; 0 leaves that side to o.
+func Fixed(width, height float32, o fyne.CanvasObject) *fyne.Container {
+	return container.New(fixed{width, height}, o)
+}
+
+func (f fixed) Layout(objects []fyne.CanvasObject, size fyne.Size) {
+	for _, o := range objects {
+		o.Resize(size)
+		o.Move(fyne.NewPos(0, 0))
+	}
+}
+
+func (f fixed) MinSize(objects []fyne.CanvasObject) fyne.Size {
+	var min fyne.Size
+	for _, o := range objects {
+		min = min.Max(o.MinSize())
+	}
+	if f.width > 0 {
+		min.Width = f.width
+	}
+	if f.height > 0 {
+		min.Height = f.height
+	}
+	return min
+}
