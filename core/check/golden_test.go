@@ -9,7 +9,7 @@ import (
 
 // goldens is every fixture folder.
 func goldens(t *testing.T) []string {
-	root := filepath.Join("..", "..", "testdata", "goldens")
+	root := filepath.Join("..", "..", "models", "testdata", "goldens")
 	entries, err := os.ReadDir(root)
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 
 // recorded is the file of reference runs: three prompts of it, or all in the long run.
 func recorded(t *testing.T, root string) (file string, prompts int) {
-	file = filepath.Join(root, "testdata", "demo", "demo-pair.json")
+	file = filepath.Join(root, "models", "testdata", "demo", "demo-pair.json")
 	if os.Getenv("FIRESTEEL_LONG") != "" {
 		return file, 12
 	}

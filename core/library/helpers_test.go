@@ -12,7 +12,7 @@ import (
 	"firesteel/models/checkpoint"
 )
 
-const fixtures = "../../testdata/goldens"
+const fixtures = "../../models/testdata/goldens"
 
 // weights is a safetensors file of zeros: a name and F32 shape each.
 func weights(t testing.TB, tensors map[string][]int) string {

@@ -79,7 +79,7 @@ func TestContextBytes(t *testing.T) {
 
 func TestBillOfFixtures(t *testing.T) {
 	describe := func(name string) library.Description {
-		d, err := library.Describe(filepath.Join("../../testdata/goldens", name))
+		d, err := library.Describe(filepath.Join("../../models/testdata/goldens", name))
 		if err != nil {
 			t.Fatal(err)
 		}

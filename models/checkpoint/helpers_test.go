@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-const fixtures = "../../testdata/goldens"
+const fixtures = "../testdata/goldens"
 
 // item is a tensor to write; its bytes are zero unless data is given.
 type item struct {
