@@ -8,8 +8,8 @@ import (
 	"sort"
 	"testing"
 
-	"firesteel/core/thread"
 	"firesteel/core/internal/chisquare"
+	"firesteel/core/thread"
 	"firesteel/mlxbind"
 )
 
