@@ -141,3 +141,6 @@ func (f fixed) MinSize(objects []fyne.CanvasObject) fyne.Size {
 	}
 	return min
 }
+
+// FixedLayout is the layout of Fixed, to change the size of a container made by it.
+func FixedLayout(width, height float32) fyne.Layout { return fixed{width, height} }

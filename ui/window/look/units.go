@@ -32,3 +32,27 @@ func Machine() string {
 	}
 	return "this computer"
 }
+
+// Files writes bytes of files in decimal units, as file managers do.
+func Files(bytes int64) string {
+	number, unit := decimal(bytes, bytes)
+	return number + " " + unit
+}
+
+// FilesOf writes how much of a size is done: "12 of 39 MB".
+func FilesOf(done, total int64) string {
+	whole, unit := decimal(total, total)
+	part, _ := decimal(done, total)
+	return part + " of " + whole + " " + unit
+}
+
+// decimal writes bytes in the unit that suits scale.
+func decimal(bytes, scale int64) (number, unit string) {
+	switch {
+	case scale >= 1e9:
+		return fmt.Sprintf("%.1f", float64(bytes)/1e9), "GB"
+	case scale >= 1e6:
+		return fmt.Sprintf("%.0f", float64(bytes)/1e6), "MB"
+	}
+	return fmt.Sprintf("%.0f", float64(bytes)/1e3), "kB"
+}

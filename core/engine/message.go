@@ -1,0 +1,6 @@
+package engine
+
+import "firesteel/models/chat"
+
+// Message is one turn of a conversation, as requests carry it.
+type Message = chat.Message

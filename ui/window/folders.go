@@ -1,0 +1,105 @@
+package window
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"fyne.io/fyne/v2"
+	"fyne.io/fyne/v2/dialog"
+	"fyne.io/fyne/v2/storage"
+	"fyne.io/fyne/v2/widget"
+
+	"firesteel/ui/window/look"
+)
+
+// browse lets a person pick a folder: in the system's own panel on macOS, in Fyne's elsewhere
+// and where that fails.
+func (w *Window) browse(r role) {
+	if runtime.GOOS != "darwin" {
+		w.browseHere(r)
+		return
+	}
+	w.spawn(func() {
+		dir, ok := systemPanel("Choose the folder of a " + r.word())
+		w.later(func() {
+			switch {
+			case !ok:
+				w.browseHere(r)
+			case dir != "":
+				w.choose(r, dir)
+			}
+		})
+	})
+}
+
+// systemPanel asks for a folder in macOS's panel, shown by a process of its own. ok is false
+// when it can't be shown; dir is "" when the person cancelled.
+func systemPanel(title string) (dir string, ok bool) {
+	script := `POSIX path of (choose folder with prompt "` + title + `")`
+	out, err := exec.Command("/usr/bin/osascript", "-e", script).CombinedOutput()
+	if err != nil {
+		return "", strings.Contains(string(out), "-128") // "User canceled"
+	}
+	return strings.TrimRight(string(out), "\n"), true
+}
+
+func (w *Window) browseHere(r role) {
+	d := dialog.NewFolderOpen(func(chosen fyne.ListableURI, err error) {
+		switch {
+		case err != nil:
+			w.say(oneLine(err))
+		case chosen != nil:
+			w.choose(r, chosen.Path())
+		}
+	}, w.win)
+	if start, err := storage.ListerForURI(storage.NewFileURI(w.startFolder(r))); err == nil {
+		d.SetLocation(start)
+	}
+	size := w.win.Canvas().Size()
+	d.Resize(fyne.NewSize(size.Width*0.8, size.Height*0.8))
+	w.showDialog(d)
+}
+
+// startFolder is the folder that holds what is chosen now, or the home folder.
+func (w *Window) startFolder(r role) string {
+	for _, dir := range []string{w.models.choices[r].dir, w.models.choices[target].dir} {
+		if dir == "" || dir == w.models.builtin[target] || dir == w.models.builtin[drafter] {
+			continue
+		}
+		parent := filepath.Dir(dir)
+		if info, err := os.Stat(parent); err == nil && info.IsDir() {
+			return parent
+		}
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return string(filepath.Separator)
+	}
+	return home
+}
+
+// typePath lets a person type or paste a path.
+func (w *Window) typePath(r role) {
+	path := widget.NewEntry()
+	path.SetPlaceHolder("~/Models/…")
+	var d *dialog.ConfirmDialog
+	take := func(text string) {
+		if text = strings.TrimSpace(text); text != "" {
+			w.choose(r, text)
+		}
+	}
+	path.OnSubmitted = func(text string) {
+		d.Hide()
+		take(text)
+	}
+	d = dialog.NewCustomConfirm("Folder of the "+r.word(), "Choose", "Cancel", look.Fixed(520, 0, path), func(yes bool) {
+		if yes {
+			take(path.Text)
+		}
+	}, w.win)
+	w.showDialog(d)
+	w.win.Canvas().Focus(path)
+}

@@ -1,0 +1,303 @@
+package window
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"fyne.io/fyne/v2"
+	"fyne.io/fyne/v2/dialog"
+	"fyne.io/fyne/v2/theme"
+	"fyne.io/fyne/v2/widget"
+
+	"firesteel/core/engine"
+	"firesteel/core/library"
+	"firesteel/core/memory"
+	"firesteel/ui/window/look"
+)
+
+// load is the row under the pickers: Load with the bill, or the progress with Cancel.
+type load struct {
+	button *widget.Button
+	bill   *look.Text
+	hint   *widget.Label
+	hints  *fyne.Container
+	idle   *fyne.Container
+	bar    *look.Bar
+	bytes  *look.Text
+	busy   *fyne.Container
+	whole  *fyne.Container
+	cancel context.CancelFunc // not nil while loading
+	names  string             // what is being loaded
+}
+
+// contextBilled is how many tokens of context the bill counts, where the target has more.
+const contextBilled = 8192
+
+func (w *Window) makeLoad() fyne.CanvasObject {
+	l := &w.load
+	l.button = widget.NewButton("Load", w.askLoad)
+	l.bill = look.Caption("")
+	l.bill.Shrink = true
+	l.idle = look.Line(12, 1, look.Fixed(88, 36, l.button), l.bill)
+	l.bar, l.bytes = look.NewBar(), look.Caption("")
+	cancel := widget.NewButton("Cancel", func() {
+		if l.cancel != nil {
+			l.cancel()
+			l.bytes.Set("Cancelling …")
+		}
+	})
+	l.bytes.Shrink = true
+	l.busy = look.Line(12, 1, look.Fixed(88, 36, cancel), look.Rows(4, l.bytes, l.bar))
+	l.hint = widget.NewLabel("")
+	l.hint.Wrapping = fyne.TextWrapWord
+	l.hint.SizeName = theme.SizeNameCaptionText
+	l.hints = look.Tight(l.hint)
+	l.whole = look.Rows(4, l.idle, l.busy, l.hints)
+	return l.whole
+}
+
+func (w *Window) showLoad() {
+	l := &w.load
+	set := func(o fyne.CanvasObject, yes bool) {
+		if yes != o.Visible() {
+			if yes {
+				o.Show()
+			} else {
+				o.Hide()
+			}
+		}
+	}
+	set(l.idle, l.cancel == nil)
+	set(l.busy, l.cancel != nil)
+	text, on, importance := "Load", w.core != nil && w.usable() && !w.asLoaded(), widget.MediumImportance
+	if w.asLoaded() {
+		text = "Loaded"
+	}
+	if on {
+		importance = widget.HighImportance
+	}
+	if l.button.Text != text || l.button.Importance != importance || l.button.Disabled() == on {
+		l.button.Text, l.button.Importance = text, importance
+		if on {
+			l.button.Enable()
+		} else {
+			l.button.Disable()
+		}
+		l.button.Refresh()
+	}
+	w.showBill()
+}
+
+// verdict judges what is chosen against the memory that would be free for it.
+func (w *Window) verdict() (v memory.Verdict, b memory.Bill, ok bool) {
+	t, d := w.models.choices[target].what, w.models.choices[drafter].what
+	if t == nil || !w.usable() {
+		return v, b, false
+	}
+	tokens := contextBilled
+	if t.Context > 0 {
+		tokens = min(tokens, t.Context)
+	}
+	onProcessor := w.core == nil || strings.EqualFold(w.core.Device(), "cpu")
+	b = memory.BillFor(*t, d, tokens, onProcessor)
+	m := w.models.reading
+	// What is loaded stays until the new pair is complete, so it frees nothing; the pair that
+	// is loaded already needs nothing more.
+	free := m.Available
+	if w.asLoaded() {
+		free += m.Active + m.Cache
+	}
+	return memory.Judge(b, memory.Machine{Total: m.MachineTotal, Available: free}), b, true
+}
+
+func (w *Window) tooLarge() bool {
+	v, _, ok := w.verdict()
+	return ok && w.models.reading.MachineTotal > 0 && v.Level == memory.DoesNotFit
+}
+
+func (w *Window) showBill() {
+	l := &w.load
+	words, ink, hint := "", look.ColorMuted, ""
+	v, _, ok := w.verdict()
+	switch {
+	case ok && w.models.reading.MachineTotal > 0:
+		words = levelWords(v.Level) + " · " + look.MemoryGB(v.Needs)
+		ink = map[memory.Level]fyne.ThemeColorName{memory.Fits: theme.ColorNameSuccess, memory.Tight: theme.ColorNameWarning,
+			memory.DoesNotFit: theme.ColorNameError}[v.Level]
+		hint = hintWords(v, w.asLoaded())
+	case ok:
+		words = "needs " + look.MemoryGB(v.Needs)
+	case w.models.choices[target].dir == "" && w.core != nil:
+		words = "Choose a target first"
+	}
+	l.bill.Set(words)
+	l.bill.Paint(ink)
+	if l.hint.Text != hint {
+		l.hint.SetText(hint)
+	}
+	if show := hint != "" && l.cancel == nil; show != l.hints.Visible() {
+		if show {
+			l.hints.Show()
+		} else {
+			l.hints.Hide()
+		}
+		l.whole.Refresh()
+	}
+}
+
+func levelWords(l memory.Level) string {
+	return map[memory.Level]string{memory.Fits: "fits", memory.Tight: "tight", memory.DoesNotFit: "does not fit"}[l]
+}
+
+// hintWords says what would help, "" when it fits.
+func hintWords(v memory.Verdict, loaded bool) string {
+	if v.Level == memory.Fits || loaded {
+		return ""
+	}
+	words := look.MemoryGB(v.Free) + " free for it."
+	if len(v.Hints) == 0 {
+		return words
+	}
+	h := v.Hints[0]
+	for _, other := range v.Hints {
+		if other.Enough {
+			h = other
+			break
+		}
+	}
+	switch h.Remedy {
+	case memory.QuantizeDrafter:
+		words += fmt.Sprintf(" A 4-bit drafter would save %s.", look.MemoryGB(h.Saves))
+	case memory.LeaveDrafter:
+		words += fmt.Sprintf(" Without the drafter it needs %s less.", look.MemoryGB(h.Saves))
+	case memory.CloseOthers:
+		words += " Quit other programs first."
+	case memory.SmallerTarget:
+		words += " Choose a smaller target."
+	}
+	return words
+}
+
+// askLoad is the Load button: it asks first when the models don't fit.
+func (w *Window) askLoad() {
+	if w.core == nil || !w.usable() || w.load.cancel != nil {
+		return
+	}
+	if !w.tooLarge() {
+		w.loadChosen()
+		return
+	}
+	v, _, _ := w.verdict()
+	text := widget.NewLabel(fmt.Sprintf("These models need %s and %s is free. %s may become very slow and other programs may be ended. %s",
+		look.MemoryGB(v.Needs), look.MemoryGB(v.Free), strings.ToUpper(look.Machine()[:1])+look.Machine()[1:], hintWords(v, false)))
+	text.Wrapping = fyne.TextWrapWord
+	ask := dialog.NewCustomConfirm("Does not fit", "Load anyway", "Don't load", look.Fixed(420, 0, text), func(yes bool) {
+		if yes {
+			w.loadChosen()
+		}
+	}, w.win)
+	ask.Show()
+}
+
+// loadChosen loads what is chosen, in the background.
+func (w *Window) loadChosen() {
+	if w.core == nil || !w.usable() || w.load.cancel != nil {
+		return
+	}
+	w.stop()
+	ctx, cancel := context.WithCancel(w.life)
+	l, core := &w.load, w.core
+	chosen := [2]*library.Description{w.models.choices[target].what, w.models.choices[drafter].what}
+	request := engine.LoadRequest{TargetDir: chosen[target].Dir}
+	l.names = chosen[target].Name
+	if chosen[drafter] != nil {
+		request.DrafterDir = chosen[drafter].Dir
+	}
+	l.cancel = cancel
+	l.bar.Set(0)
+	l.bytes.Set("Opening …")
+	progress := &latest{post: w.later}
+	request.Progress = func(done, total int64) {
+		progress.set(func() {
+			if l.cancel == nil {
+				return
+			}
+			l.bar.Set(float64(done) / float64(max(1, total)))
+			if ctx.Err() == nil {
+				l.bytes.Set(look.FilesOf(done, total))
+			}
+		})
+	}
+	w.say("Loading " + l.names + " …")
+	w.showAll()
+	w.spawn(func() {
+		defer cancel()
+		loaded, err := core.Load(ctx, request)
+		w.later(func() { w.loadEnded(loaded, chosen, err) })
+	})
+}
+
+func (w *Window) loadEnded(loaded engine.Loaded, chosen [2]*library.Description, err error) {
+	w.load.cancel = nil
+	w.models.loaded = loaded
+	switch {
+	case err == nil:
+		w.models.loadedWhat = chosen
+		w.say("Ready.")
+		w.remember()
+	case errors.Is(err, context.Canceled):
+		w.say(w.keeps("Loading was cancelled."))
+	default:
+		w.say(w.keeps(oneLine(err)))
+		w.blame(err)
+	}
+	w.showAll()
+	w.sendWaiting(err)
+}
+
+// blame shows a failure to load on the card that it concerns.
+func (w *Window) blame(err error) {
+	var pair *library.PairError
+	if errors.As(err, &pair) {
+		w.models.pairErr = err
+		return
+	}
+	r := target
+	if d := w.models.choices[drafter].what; d != nil && strings.Contains(err.Error(), d.Dir) {
+		r = drafter
+	}
+	w.models.choices[r].err, w.models.choices[r].what = err, nil
+}
+
+// keeps adds what stays loaded.
+func (w *Window) keeps(sentence string) string {
+	if t := w.models.loadedWhat[target]; t != nil && w.models.loaded.Target != nil {
+		return sentence + " " + t.Name + " stays loaded."
+	}
+	return sentence
+}
+
+// unload frees what is loaded.
+func (w *Window) unload() {
+	if w.core == nil || w.load.cancel != nil || w.models.loaded.Target == nil {
+		return
+	}
+	w.stop()
+	core := w.core
+	w.spawn(func() {
+		err := core.Unload(w.life)
+		loaded := core.Loaded()
+		w.later(func() {
+			w.models.loaded = loaded
+			if err != nil {
+				w.say(oneLine(err))
+			} else {
+				w.models.loadedWhat = [2]*library.Description{}
+				w.say("Unloaded. Its memory is free again.")
+			}
+			w.showAll()
+		})
+	})
+}

@@ -1,0 +1,89 @@
+package window
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"fyne.io/fyne/v2"
+	"fyne.io/fyne/v2/app"
+
+	"firesteel/ui/window/settings"
+)
+
+// ID is the name that systems know the app by.
+const ID = "dev.firesteel.Firesteel"
+
+// Run opens the window and returns when it has closed, everything has ended and what must be
+// remembered is written; at the latest four seconds after a person, or a signal, asked for it.
+// It must be called on the main goroutine. A *DisplayError says that there is no screen.
+func Run(o Options) error {
+	if err := checkDisplay(); err != nil {
+		return err
+	}
+	if o.SettingsPath == "" {
+		path, err := settings.Place()
+		if err != nil {
+			slog.Warn("nothing will be remembered", "error", err)
+		}
+		o.SettingsPath = path
+	}
+	kept, err := settings.Load(o.SettingsPath)
+	if err != nil && o.SettingsPath != "" {
+		slog.Warn("settings could not be read", "error", err)
+	}
+	a := app.NewWithID(ID)
+	if len(o.Icon) > 0 {
+		a.SetIcon(fyne.NewStaticResource("Icon.png", o.Icon))
+	}
+	var over atomic.Bool
+	w := newWindow(a, o, kept, func(f func()) {
+		if !over.Load() {
+			fyne.Do(f)
+		}
+	})
+
+	// However the window ends, Fyne's loop returns and shutDown runs, once.
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	go func() {
+		if _, ok := <-signals; !ok {
+			return
+		}
+		// Fyne catches signals too, but waits for the screen; this also ends a window that hangs.
+		fyne.Do(a.Quit)
+		time.Sleep(4 * time.Second)
+		os.Exit(0)
+	}()
+	w.win.SetCloseIntercept(w.quit)
+	a.Lifecycle().SetOnStarted(w.start)
+	a.Lifecycle().SetOnStopped(w.shutDown)
+	w.win.ShowAndRun()
+	over.Store(true)
+	w.shutDown()
+	return nil
+}
+
+// quit ends the app from the window or the menu.
+func (w *Window) quit() {
+	w.save()
+	w.stop()
+	w.app.Quit()
+}
+
+// DisplayError says that there is no screen to open a window on.
+type DisplayError struct {
+	Display string // the value of DISPLAY
+}
+
+func (e *DisplayError) Error() string {
+	if e.Display == "" {
+		return "there is no screen to open a window on: DISPLAY is not set"
+	}
+	return fmt.Sprintf("the screen %q can't be opened", e.Display)
+}

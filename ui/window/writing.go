@@ -1,0 +1,250 @@
+package window
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"firesteel/core/engine"
+	"firesteel/ui/window/answer"
+)
+
+// writing is the answer under way.
+type writing struct {
+	turn    *answer.Turn // not nil from send to the end
+	cancel  context.CancelFunc
+	waiting bool // the turn has been sent and waits for a model
+}
+
+// lineEnds makes every line end the same, whatever system a pasted text comes from.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\ufeff", "")
+
+// send begins an answer to text.
+func (w *Window) send(text string) {
+	if w.writing.turn != nil {
+		return
+	}
+	starting := w.core == nil && w.startErr == nil
+	if !starting && w.load.cancel == nil && !w.choosing() && w.models.loaded.Target == nil {
+		w.say(oneLine(engine.ErrNothingLoaded))
+		return
+	}
+	w.prompt.SetText("")
+	w.ask(strings.TrimSpace(lineEnds.Replace(text)))
+}
+
+// choosing says whether the folders chosen are still being looked at.
+func (w *Window) choosing() bool {
+	return w.models.choices[target].looking || w.models.choices[drafter].looking
+}
+
+func (w *Window) ask(text string) {
+	w.writing.turn = w.talk.Begin(text, w.writerName())
+	w.prompt.Running(true)
+	if w.core == nil || w.models.loaded.Target == nil || w.load.cancel != nil {
+		w.writing.waiting = true
+		w.writing.turn.Say("Waiting for the model …")
+	} else {
+		w.write()
+	}
+	w.showMenu()
+}
+
+// writerName is who answers.
+func (w *Window) writerName() string {
+	for _, d := range []*choice{{what: w.models.loadedWhat[target]}, &w.models.choices[target]} {
+		if d.what != nil {
+			return d.what.Name
+		}
+	}
+	return demoTarget
+}
+
+// sendWaiting begins the answer that waited for a model, or says why there is none.
+func (w *Window) sendWaiting(err error) {
+	t := w.writing.turn
+	if t == nil || !w.writing.waiting {
+		return
+	}
+	w.writing.waiting = false
+	if w.models.loaded.Target != nil {
+		w.write()
+		return
+	}
+	if err == nil {
+		err = engine.ErrNothingLoaded
+	}
+	w.failed(t, err)
+	w.writingEnded()
+}
+
+// message is one turn of a conversation.
+type message = engine.Message
+
+// history returns the conversation up to and with turn t. Turns without an answer are left out.
+func (w *Window) history(t *answer.Turn) []message {
+	var out []message
+	for _, o := range w.talk.Turns() {
+		if o == t {
+			break
+		}
+		if a := o.Answer(); a != "" {
+			out = append(out, message{Role: "user", Content: o.Prompt}, message{Role: "assistant", Content: a})
+		}
+	}
+	return append(out, message{Role: "user", Content: t.Prompt})
+}
+
+// write runs the model for the turn under way.
+func (w *Window) write() {
+	t, core := w.writing.turn, w.core
+	ctx, cancel := context.WithCancel(w.life)
+	w.writing.cancel = cancel
+	w.showKnobs()
+	request := engine.Request{Messages: w.history(t), Controls: w.controls}
+	g := w.recommended()
+	if g.TopP != nil {
+		request.TopP = *g.TopP
+	}
+	if g.TopK != nil {
+		request.TopK = *g.TopK
+	}
+	if g.MinP != nil {
+		request.MinP = *g.MinP
+	}
+	f := &feed{post: w.later}
+	f.apply = func(b batch) { w.apply(t, b) }
+	w.say("Reading your text …")
+	w.spawn(func() {
+		defer cancel()
+		left := 0 // turns left out because the model can't read that much
+		var result engine.Result
+		var err error
+		for {
+			result, err = core.Generate(ctx, request, f.push)
+			var long *engine.PromptTooLongError
+			if !errors.As(err, &long) || len(request.Messages) < 3 {
+				break
+			}
+			request.Messages = request.Messages[2:]
+			left++
+		}
+		w.later(func() {
+			f.flush()
+			w.ended(t, result, left, err)
+		})
+	})
+}
+
+// apply changes the screen for what has happened since the last time.
+func (w *Window) apply(t *answer.Turn, b batch) {
+	if w.writing.turn != t {
+		return
+	}
+	switch {
+	case b.delta != "" || b.tokens > 0:
+		w.say("Writing …")
+	case b.total > 0 && b.done < b.total:
+		w.say(fmt.Sprintf("Reading your text … %d %%", 100*b.done/b.total))
+	}
+	t.Add(b.delta, b.rounds, b.tokens, b.elapsed)
+}
+
+func (w *Window) ended(t *answer.Turn, r engine.Result, left int, err error) {
+	if w.writing.turn != t {
+		return
+	}
+	var notes []string
+	if left > 0 {
+		notes = append(notes, "the oldest part of this chat was left out")
+	}
+	switch {
+	case err == nil || errors.Is(err, context.Canceled):
+		switch r.Stop {
+		case engine.StopCancelled:
+			notes = append(notes, "stopped")
+		case engine.StopContext:
+			notes = append(notes, "ended: this chat is as long as the model can read")
+		}
+		if t.Answer() == "" && r.Stop != engine.StopCancelled {
+			notes = append(notes, "the model had nothing to say")
+		}
+		w.say("Ready.")
+		t.Finish(r.TimeToFirstToken, r.TokensPerSecond, r.Tau, strings.Join(notes, " · "))
+	default:
+		w.failed(t, err)
+	}
+	w.writingEnded()
+}
+
+// failed ends a turn with what happened. What was written stays; a prompt that got no answer
+// goes back into the box.
+func (w *Window) failed(t *answer.Turn, err error) {
+	what, next := explain(err)
+	t.Fail(what, next)
+	if t.Answer() == "" && strings.TrimSpace(w.prompt.Text()) == "" {
+		w.prompt.SetText(t.Prompt)
+	}
+	w.say("Ready.")
+}
+
+func (w *Window) writingEnded() {
+	w.writing = writing{}
+	w.prompt.Running(false)
+	w.showMenu()
+}
+
+// stop ends the answer under way; what is written stays.
+func (w *Window) stop() {
+	t := w.writing.turn
+	switch {
+	case t == nil:
+	case w.writing.waiting:
+		t.Finish(0, 0, 0, "stopped")
+		w.writingEnded()
+	case w.writing.cancel != nil:
+		w.writing.cancel()
+		w.say("Stopping …")
+	}
+}
+
+// retry answers a prompt again: in place of the last answer, or else at the end.
+func (w *Window) retry(t *answer.Turn) {
+	if w.writing.turn != nil {
+		return
+	}
+	if w.models.loaded.Target == nil && w.load.cancel == nil {
+		w.say(oneLine(engine.ErrNothingLoaded))
+		return
+	}
+	turns := w.talk.Turns()
+	if len(turns) > 0 && turns[len(turns)-1] == t {
+		w.talk.Drop(t)
+	}
+	if w.prompt.Text() == t.Prompt { // it had come back after an error
+		w.prompt.SetText("")
+	}
+	w.ask(t.Prompt)
+	w.focusPrompt()
+}
+
+// retryLast answers the last prompt again.
+func (w *Window) retryLast() {
+	if turns := w.talk.Turns(); len(turns) > 0 {
+		w.retry(turns[len(turns)-1])
+	}
+}
+
+// newChat empties the conversation.
+func (w *Window) newChat() {
+	w.stop()
+	if w.writing.turn != nil {
+		// The run ends within a check; nobody waits for its words any more.
+		w.writingEnded()
+	}
+	w.talk.Clear()
+	w.say("Ready.")
+	w.focusPrompt()
+	w.showMenu()
+}
