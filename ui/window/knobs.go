@@ -20,6 +20,7 @@ func (w *Window) makeKnobs() fyne.CanvasObject {
 	k.gamma = knob.New(knob.Kind{
 		Name: "Words guessed ahead", Symbol: "γ", Min: 1, Max: 7, Step: 1,
 		Help: "How many words the drafter guesses before the target checks them all at once; the text stays the target's, only its speed changes.",
+		Say:  w.gammaWords,
 	}, w.hints)
 	k.temperature = knob.New(knob.Kind{
 		Name: "Creativity", Symbol: "temperature", Min: 0, Max: 2, Step: 0.05, Decimals: 2,
@@ -61,7 +62,17 @@ func (w *Window) makeKnobs() fyne.CanvasObject {
 	}
 	reset := look.NewTextButton("Reset", w.resetKnobs)
 	reset.Quiet = true
-	return look.Rows(look.Unit, k.gamma, k.temperature, k.threshold, look.Line(0, 0, look.Caption(""), reset))
+	return look.Rows(12, k.gamma, k.temperature, k.threshold, look.Line(0, 0, look.Caption(""), reset))
+}
+
+func (w *Window) gammaWords(v float64) string {
+	switch d := w.models.loaded.Drafter; {
+	case v == 1:
+		return "one word, then a check"
+	case d != nil && int(v) >= d.Block:
+		return "as many as the drafter was trained for"
+	}
+	return fmt.Sprintf("%.0f words, then a check", v)
 }
 
 func (w *Window) knobMoved() {

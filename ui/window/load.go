@@ -100,8 +100,7 @@ func (w *Window) verdict() (v memory.Verdict, b memory.Bill, ok bool) {
 	if t.Context > 0 {
 		tokens = min(tokens, t.Context)
 	}
-	onProcessor := w.core == nil || strings.EqualFold(w.core.Device(), "cpu")
-	b = memory.BillFor(*t, d, tokens, onProcessor)
+	b = memory.BillFor(*t, d, tokens, w.core == nil || onProcessor(w.core.Device()))
 	m := w.models.reading
 	// What is loaded stays until the new pair is complete, so it frees nothing; the pair that
 	// is loaded already needs nothing more.

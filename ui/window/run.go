@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -35,6 +36,10 @@ func Run(o Options) error {
 	kept, err := settings.Load(o.SettingsPath)
 	if err != nil && o.SettingsPath != "" {
 		slog.Warn("settings could not be read", "error", err)
+	}
+	// Fyne complains where the system's folder for caches has yet to be made.
+	if dir, err := os.UserCacheDir(); err == nil {
+		os.MkdirAll(filepath.Join(dir, "fyne"), 0o700)
 	}
 	a := app.NewWithID(ID)
 	if len(o.Icon) > 0 {

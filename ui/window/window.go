@@ -2,6 +2,7 @@ package window
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -84,7 +85,7 @@ func newWindow(a fyne.App, o Options, s settings.Settings, post func(func())) *W
 
 func (w *Window) makeFrame() fyne.CanvasObject {
 	w.side = look.Fixed(w.sideWidth(), 0, w.makeSide())
-	return container.NewBorder(nil, w.makeStatus(), w.side, nil, w.makeConversation())
+	return look.Frame(nil, w.makeStatus(), w.side, w.makeConversation())
 }
 
 func (w *Window) sideWidth() float32 {
@@ -94,11 +95,10 @@ func (w *Window) sideWidth() float32 {
 func (w *Window) makeSide() fyne.CanvasObject {
 	w.memory = meter.New("Free memory", w.freeMemory)
 	upper := look.Rows(3*look.Unit, w.makeModels(), w.makeKnobs())
-	lower := look.Rows(0, look.NewPanel(look.ColorEdge, "", 0), look.Pad(12, 12, 16, 16, w.memory))
+	lower := look.Pad(12, 12, 16, 16, w.memory)
 	rule := look.Fixed(0, 1, look.NewPanel(look.ColorEdge, "", 0))
 	return container.NewStack(look.NewPanel(look.ColorSide, "", 0),
-		container.NewBorder(nil, look.Rows(0, rule, lower), nil, nil,
-			container.NewVScroll(look.Pad(16, 16, 16, 16, upper))))
+		look.Frame(nil, look.Rows(0, rule, lower), nil, container.NewVScroll(look.Pad(16, 16, 16, 16, upper))))
 }
 
 func (w *Window) makeConversation() fyne.CanvasObject {
@@ -117,7 +117,7 @@ func (w *Window) makeConversation() fyne.CanvasObject {
 			t.TypedShortcut(s)
 		}
 	}
-	return container.NewBorder(nil, container.New(inColumn{}, look.Pad(8, 16, 0, 0, w.prompt)), nil, nil, w.talk)
+	return look.Frame(nil, container.New(inColumn{}, look.Pad(8, 16, 0, 0, w.prompt)), nil, w.talk)
 }
 
 // inColumn keeps its object in the column that the conversation is in.
@@ -203,11 +203,23 @@ func (w *Window) started(core Core, err error, target, drafter string, pairErr e
 	w.showAll()
 }
 
+// deviceWords writes the chip's name without its makers' marks.
 func deviceWords(name string) string {
-	if name == "CPU" || name == "cpu" {
+	if strings.EqualFold(name, "cpu") {
 		return "Works on the processor"
 	}
-	return name
+	return strings.NewReplacer("(R)", "", "(TM)", "", " CPU", "").Replace(name)
+}
+
+// onProcessor says whether the chip of that name is a processor, where numbers take twice the
+// memory, rather than a graphics chip.
+func onProcessor(name string) bool {
+	for _, graphics := range []string{"Apple", "NVIDIA", "GPU"} {
+		if strings.Contains(name, graphics) {
+			return false
+		}
+	}
+	return true
 }
 
 // spawn runs f on a goroutine of its own that closing the window waits for.

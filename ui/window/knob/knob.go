@@ -55,7 +55,7 @@ func New(kind Kind, hints *look.Hints) *Knob {
 	k.slider.OnChanged = k.changed
 	k.slider.OnHover = k.hover
 	k.number = newNumber(k)
-	top := look.Line(4, 2, k.title, k.symbol, look.Fixed(0, 0, container.NewHBox(help)), look.Fixed(44, 26, k.number))
+	top := look.Line(4, 2, k.title, k.symbol, look.Fixed(0, 0, container.NewHBox(help)), look.Fixed(48, 0, container.NewThemeOverride(k.number, &look.Compact{})))
 	k.content = look.Rows(0, top, k.slider, k.meaning)
 	k.Set(kind.Min)
 	return k

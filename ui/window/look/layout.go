@@ -144,3 +144,54 @@ func (f fixed) MinSize(objects []fyne.CanvasObject) fyne.Size {
 
 // FixedLayout is the layout of Fixed, to change the size of a container made by it.
 func FixedLayout(width, height float32) fyne.Layout { return fixed{width, height} }
+
+// frame lays out a whole pane: top and bottom at their own heights, side at its own width
+// between them, and main in what is left; without gaps. Any but main may be nil.
+type frame struct{ top, bottom, side, main fyne.CanvasObject }
+
+// Frame returns a container with main in the middle and what isn't nil around it.
+func Frame(top, bottom, side, main fyne.CanvasObject) *fyne.Container {
+	var objects []fyne.CanvasObject
+	for _, o := range []fyne.CanvasObject{top, bottom, side, main} {
+		if o != nil {
+			objects = append(objects, o)
+		}
+	}
+	return container.New(&frame{top, bottom, side, main}, objects...)
+}
+
+func (f *frame) Layout(_ []fyne.CanvasObject, size fyne.Size) {
+	from, to, left := float32(0), size.Height, float32(0)
+	if f.top != nil {
+		from = HeightAt(f.top, size.Width)
+		f.top.Move(fyne.NewPos(0, 0))
+	}
+	if f.bottom != nil {
+		to -= HeightAt(f.bottom, size.Width)
+		f.bottom.Move(fyne.NewPos(0, to))
+	}
+	if f.side != nil {
+		left = f.side.MinSize().Width
+		f.side.Move(fyne.NewPos(0, from))
+		f.side.Resize(fyne.NewSize(left, to-from))
+	}
+	f.main.Move(fyne.NewPos(left, from))
+	f.main.Resize(fyne.NewSize(size.Width-left, to-from))
+}
+
+func (f *frame) MinSize([]fyne.CanvasObject) fyne.Size {
+	min := f.main.MinSize()
+	if f.side != nil {
+		m := f.side.MinSize()
+		min.Width += m.Width
+		min.Height = max(min.Height, m.Height)
+	}
+	for _, o := range []fyne.CanvasObject{f.top, f.bottom} {
+		if o != nil {
+			m := o.MinSize()
+			min.Width = max(min.Width, m.Width)
+			min.Height += m.Height
+		}
+	}
+	return min
+}

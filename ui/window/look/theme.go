@@ -171,3 +171,28 @@ func Fade(c color.Color, a float64) color.NRGBA {
 	n.A = uint8(float64(n.A) * a)
 	return n
 }
+
+// Compact is the theme in use with little space inside entries.
+type Compact struct{}
+
+func (*Compact) now() fyne.Theme { return fyne.CurrentApp().Settings().Theme() }
+
+// Color, Font and Icon are those of the theme in use.
+func (c *Compact) Color(name fyne.ThemeColorName, v fyne.ThemeVariant) color.Color {
+	return c.now().Color(name, v)
+}
+func (c *Compact) Font(style fyne.TextStyle) fyne.Resource    { return c.now().Font(style) }
+func (c *Compact) Icon(name fyne.ThemeIconName) fyne.Resource { return c.now().Icon(name) }
+
+// Size is that of the theme in use, except inside entries and for their text.
+func (c *Compact) Size(name fyne.ThemeSizeName) float32 {
+	switch name {
+	case theme.SizeNameInnerPadding:
+		return 4
+	case theme.SizeNameText:
+		return c.now().Size(theme.SizeNameCaptionText)
+	case theme.SizeNameInputRadius:
+		return 6
+	}
+	return c.now().Size(name)
+}
