@@ -122,6 +122,7 @@ type ModelInfo struct {
 	Dir          string
 	Family       string // for people: "Gemma 4", "DeepSpec"
 	Precision    string // "bf16", "4-bit", "4–8-bit mixed"
+	Quantized    bool   // some of its matrices are packed
 	Parameters   int64
 	FileBytes    int64
 	MemoryBytes  int64 // what it holds on the device

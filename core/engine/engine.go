@@ -281,7 +281,7 @@ func open(ctx context.Context, target library.Description, drafter *library.Desc
 
 func info(d library.Description, bytes int64) *ModelInfo {
 	return &ModelInfo{
-		Name: d.Name, Dir: d.Dir, Family: d.FamilyName(), Precision: d.Precision, Parameters: d.Parameters,
+		Name: d.Name, Dir: d.Dir, Family: d.FamilyName(), Precision: d.Precision, Quantized: d.Quantized(), Parameters: d.Parameters,
 		FileBytes: d.FileBytes, MemoryBytes: bytes, Layers: d.Layers, Hidden: d.Hidden, Vocabulary: d.Vocabulary,
 		Context: d.Context, Block: d.Block, HasThreshold: d.HasConfidence,
 	}

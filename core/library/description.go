@@ -113,6 +113,9 @@ func (d Description) WeightBytes(widened bool) int64 {
 	return d.TensorBytes
 }
 
+// Quantized tells whether any weights are packed.
+func (d Description) Quantized() bool { return d.Precision != typeName(d.DType) }
+
 // Loadable returns nil if there is code for this family, otherwise an *checkpoint.Error of
 // KindArchitecture whose Detail names what there is no code for.
 func (d Description) Loadable() error {

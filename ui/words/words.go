@@ -1,0 +1,186 @@
+// Package words turns errors into plain sentences: what happened, to which folder, and what
+// to do about it. Terms of the trade stay in the error itself, for those who open the details.
+package words
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"firesteel/core/engine"
+	"firesteel/core/library"
+	"firesteel/core/thread"
+	"firesteel/models/chat"
+	"firesteel/models/checkpoint"
+	"firesteel/models/tokenizer"
+)
+
+// Sentence is an error in words.
+type Sentence struct {
+	What    string // one sentence: what happened
+	Next    string // what to do; may be empty
+	Details string // the error itself
+}
+
+func (s Sentence) String() string {
+	if s.Next == "" {
+		return s.What
+	}
+	return s.What + " " + s.Next
+}
+
+// Explain puts err into words. It must not be nil.
+func Explain(err error) Sentence {
+	what, next := explain(err)
+	return Sentence{what, next, err.Error()}
+}
+
+func explain(err error) (what, next string) {
+	var folder *checkpoint.Error
+	var pair *library.PairError
+	var long *engine.PromptTooLongError
+	var gamma *engine.GammaError
+	var template *chat.TemplateError
+	var vocabulary *tokenizer.Error
+	var broken *thread.PanicError
+	var path *fs.PathError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "Stopped.", ""
+	case errors.Is(err, syscall.ENOSPC):
+		return "The disk is full.", "Make some room, then try again."
+	case errors.As(err, &pair):
+		return aboutPair(pair)
+	case errors.As(err, &folder):
+		return aboutFolder(folder)
+	case errors.As(err, &template):
+		return aboutTemplate(template)
+	case errors.As(err, &vocabulary):
+		return fmt.Sprintf("The file %s in this model's folder is damaged or of a kind that Firesteel does not know.", filepath.Base(vocabulary.File)), again
+	case errors.As(err, &long):
+		return fmt.Sprintf("The text is too long: this model reads about %s words at once, and this is about %s.", about(long.Context), about(long.Tokens)),
+			"Shorten it, or start a new chat."
+	case errors.As(err, &gamma):
+		return fmt.Sprintf("This drafter guesses 1 to %d words ahead, not %d.", gamma.Block, gamma.Gamma), "Choose a number in that range."
+	case errors.Is(err, engine.ErrNothingLoaded):
+		return "No model is loaded.", "Choose a folder under Target, then press Load."
+	case errors.Is(err, engine.ErrEmptyPrompt):
+		return "There is nothing to go on from.", "Write something first."
+	case errors.Is(err, engine.ErrNotFinite):
+		return "The model computed values that make no sense, so the text was ended here.", "Try it again; if that happens every time, the model's files may be damaged: get them again."
+	case errors.Is(err, thread.ErrClosed):
+		return "Firesteel is closing.", ""
+	case errors.As(err, &broken):
+		return "Something inside Firesteel went wrong; what was written is kept.", "Try again. If it happens every time, send the details to the makers."
+	case errors.Is(err, fs.ErrPermission):
+		return "Firesteel is not allowed to open " + named(err, "this") + ".", "Change who may read it, or choose another place."
+	case errors.Is(err, fs.ErrNotExist):
+		return "There is nothing at " + named(err, "this place") + ".", "Check the name, or choose another."
+	case errors.As(err, &path):
+		return "Reading " + path.Path + " failed.", "If it is on another drive, see that it is still connected."
+	}
+	return "The model could not go on; what was written is kept.", "Try again. The details say more."
+}
+
+const again = "Get the model again, or choose another folder."
+
+// about rounds a count so that it reads as the estimate it is: a token is some ¾ of a word.
+func about(tokens int) string {
+	words := tokens * 3 / 4
+	for _, step := range []int{10, 100, 1000, 10000} {
+		if words >= step*20 {
+			words = words / step * step
+		}
+	}
+	return fmt.Sprint(words)
+}
+
+func named(err error, otherwise string) string {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Path
+	}
+	return otherwise
+}
+
+func aboutFolder(e *checkpoint.Error) (what, next string) {
+	place := e.Path
+	switch e.Kind {
+	case checkpoint.KindNotFound:
+		return fmt.Sprintf("There is nothing at %s.", place), "Check the name, or choose another folder."
+	case checkpoint.KindNotAFolder:
+		return fmt.Sprintf("%s is a file, not a model's folder.", place), "Choose the folder that holds it."
+	case checkpoint.KindNotReadable:
+		return fmt.Sprintf("%s can't be read.", place), "See that you may open it and, if it is on another drive, that the drive is connected."
+	case checkpoint.KindEmpty:
+		return fmt.Sprintf("The folder %s is empty.", place), "Choose a folder with a model in it."
+	case checkpoint.KindNotACheckpoint, checkpoint.KindNoConfig:
+		return fmt.Sprintf("The folder %s does not hold a model.", place), "A model's folder has a config.json and .safetensors files; choose one of those."
+	case checkpoint.KindNoWeights:
+		return fmt.Sprintf("The folder %s describes a model, but the model's files are missing.", place), "Download them, or choose another folder."
+	case checkpoint.KindIncomplete:
+		if len(e.Files) > 0 {
+			return fmt.Sprintf("The model in %s is incomplete: %s %s missing.", place, strings.Join(e.Files, ", "), isAre(len(e.Files))), "The download may not have finished; get these files again."
+		}
+		return fmt.Sprintf("The model in %s is incomplete.", place), "The download may not have finished; get it again."
+	case checkpoint.KindCorrupt:
+		return fmt.Sprintf("%s is damaged.", place), again
+	case checkpoint.KindBadConfig, checkpoint.KindMismatch:
+		return fmt.Sprintf("The files of the model in %s contradict each other.", filepath.Dir(place)), again
+	case checkpoint.KindSuperseded:
+		return fmt.Sprintf("The drafter in %s is of an old kind (version 1) that is superseded.", place), "It has to be trained again."
+	case checkpoint.KindArchitecture:
+		return fmt.Sprintf("Firesteel does not know this kind of model yet: %s, in %s.", e.Detail, place), "Choose another; the README lists what opens."
+	case checkpoint.KindUnsupported:
+		return fmt.Sprintf("The model in %s is stored in a way that Firesteel does not know.", place), "Choose another form of it; the README lists what opens."
+	case checkpoint.KindWrongRole:
+		return wrongRole(e)
+	}
+	return fmt.Sprintf("The model in %s can't be opened.", place), again
+}
+
+func isAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+func wrongRole(e *checkpoint.Error) (what, next string) {
+	if strings.Contains(e.Detail, "a drafter, not") {
+		return fmt.Sprintf("%s is a drafter: it guesses ahead for another model and can't write by itself.", e.Path), "Choose it under Drafter, and a model under Target."
+	}
+	return fmt.Sprintf("%s is a model that writes, not a drafter.", e.Path), "Choose it under Target."
+}
+
+func aboutPair(e *library.PairError) (what, next string) {
+	if e.Field == "role" {
+		if e.Want == string(library.Drafter) {
+			return fmt.Sprintf("%s is a model that writes, not a drafter.", e.Drafter), "Choose it under Target."
+		}
+		return fmt.Sprintf("%s is a drafter and can't write by itself.", e.Target), "Choose it under Drafter, and a model under Target."
+	}
+	field := map[string]string{
+		"family": "kind of model", "hidden size": "width", "taps": "layers it listens to", "mask token": "list of words",
+		"vocabulary": "list of words", "target_id": "model",
+	}[e.Field]
+	if field == "" {
+		field = e.Field
+	}
+	return fmt.Sprintf("The drafter %s was not made for %s: its %s differs (made for %s, this has %s).", e.Drafter, e.Target, field, e.Want, e.Got),
+		"Choose the drafter that goes with this model, or none."
+}
+
+func aboutTemplate(e *chat.TemplateError) (what, next string) {
+	if e.Refused && e.Message != "" {
+		return fmt.Sprintf("The model's chat rules refuse this conversation: “%s”.", strings.TrimRight(e.Message, ".")), "Change the text, or start a new chat."
+	}
+	if e.Refused {
+		return "The model's chat rules refuse this conversation.", "Change the text, or start a new chat."
+	}
+	return fmt.Sprintf("The model's chat rules in %s can't be used.", e.File), again
+}
