@@ -11,12 +11,10 @@ import (
 // Version is set when a release is built.
 var Version = "0.1.0"
 
-func openCore() (*engine.Engine, error) { return engine.Start() }
-
 func main() {
 	options := command.Options{
 		Version:  Version,
-		Open:     func() (command.Core, error) { return openCore() },
+		Open:     func() (command.Core, error) { return engine.Start() },
 		DemoPair: demoPair,
 		Window:   showWindow != nil,
 	}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every test. Packages that reach MLX through cgo run as they are; all others, which are
-# pure Go, run with the race detector. Which is which is asked of go, not listed here.
+# Runs every test. Packages that work with MLX run as they are; those that do not reach it, and
+# those of ui, which only link it, run with the race detector. Which is which is asked of go.
 #
 #   scripts/test.sh [race] [flags for go test]      race: only the pure Go packages
 #   FIRESTEEL_LONG=1 scripts/test.sh                the long grids as well
@@ -24,8 +24,8 @@ listed=$(grep '^[^ ]*\.test ' <<<"$listed" || true)
 	echo "there is no test here" >&2
 	exit 1
 }
-native=$(grep ' firesteel/mlxbind[ ]' <<<"$listed" | sed 's/\.test .*//' || true)
-pure=$(grep -v ' firesteel/mlxbind[ ]' <<<"$listed" | sed 's/\.test .*//' || true)
+native=$(grep ' firesteel/mlxbind[ ]' <<<"$listed" | sed 's/\.test .*//' | grep -v '^firesteel/ui' || true)
+pure=$( (grep -v ' firesteel/mlxbind[ ]' <<<"$listed" || true; grep '^firesteel/ui' <<<"$listed" || true) | sed 's/\.test .*//' | sort -u)
 
 status=0
 # shellcheck disable=SC2086 # lists of packages
