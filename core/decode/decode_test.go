@@ -34,7 +34,6 @@ type chain struct {
 	table   [][]float32 // logits of the next token by the last
 	context int
 	failAt  string // the call that fails
-	unsure  bool   // confidences: low after token 0
 }
 
 type position struct{ n int }
