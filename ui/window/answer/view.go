@@ -91,7 +91,9 @@ func (v *View) Remeasure() {
 func (v *View) Following() bool { return v.follow }
 
 // ScrollTo moves the view as a person would.
-func (v *View) ScrollTo(y float32) { v.scroll.ScrollToOffset(fyne.NewPos(0, y)) }
+func (v *View) ScrollTo(y float32) {
+	v.scroll.Scrolled(&fyne.ScrollEvent{Scrolled: fyne.Delta{DY: v.scroll.Offset.Y - y}})
+}
 
 // Height returns how high the whole conversation is, in Fyne's pixels.
 func (v *View) Height() float32 { return v.flow.total }
@@ -105,9 +107,15 @@ func (v *View) changed() {
 	}
 	v.flow.arrange(width)
 	v.moving = true
-	v.scroll.Refresh()
+	// Not scroll.Refresh, which refreshes every block there is.
+	seen := v.scroll.Size()
+	v.content.Resize(fyne.NewSize(seen.Width, max(seen.Height, v.flow.total)))
 	if v.follow {
 		v.scroll.ScrollToBottom()
+	} else {
+		at := v.scroll.Offset
+		v.scroll.Offset.Y-- // so that it takes notice
+		v.scroll.ScrollToOffset(at)
 	}
 	v.moving = false
 	v.flow.view(v.scroll.Offset.Y, v.scroll.Size().Height)
