@@ -58,9 +58,9 @@ func (w *Window) browseHere(r role) {
 	if start, err := storage.ListerForURI(storage.NewFileURI(w.startFolder(r))); err == nil {
 		d.SetLocation(start)
 	}
+	w.showDialog(d)
 	size := w.win.Canvas().Size()
 	d.Resize(fyne.NewSize(size.Width*0.8, size.Height*0.8))
-	w.showDialog(d)
 }
 
 // startFolder is the folder that holds what is chosen now, or the home folder.

@@ -197,7 +197,7 @@ func (w *Window) askLoad() {
 			w.loadChosen()
 		}
 	}, w.win)
-	ask.Show()
+	w.showDialog(ask)
 }
 
 // loadChosen loads what is chosen, in the background.

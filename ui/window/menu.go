@@ -167,10 +167,41 @@ func (w *Window) showSettings() {
 	w.showDialog(dialog.NewCustom("Settings", "Done", look.Fixed(360, 0, form), w.win))
 }
 
-// showDialog shows a dialog; the keyboard returns to the prompt when it closes.
+// showDialog shows a dialog in place of any other; the keyboard returns to the prompt when it
+// closes, also by Escape.
 func (w *Window) showDialog(d dialog.Dialog) {
-	d.SetOnClosed(w.focusPrompt)
+	if before := w.dialog; before != nil {
+		before.Hide()
+	}
+	w.dialog = d
+	d.SetOnClosed(func() {
+		if w.dialog == d {
+			w.dialog = nil
+		}
+		w.focusPrompt()
+	})
 	d.Show()
+}
+
+// catchKeys takes keys that nothing else has: Escape closes what is open or stops, and what is
+// typed goes to the prompt.
+func (w *Window) catchKeys() {
+	w.win.Canvas().SetOnTypedKey(func(k *fyne.KeyEvent) {
+		if k.Name != fyne.KeyEscape {
+			return
+		}
+		if d := w.dialog; d != nil {
+			d.Hide()
+			return
+		}
+		w.stop()
+	})
+	w.win.Canvas().SetOnTypedRune(func(r rune) {
+		if w.dialog == nil && w.win.Canvas().Overlays().Top() == nil {
+			w.focusPrompt()
+			w.prompt.Focusable().TypedRune(r)
+		}
+	})
 }
 
 func (w *Window) showShortcuts() {

@@ -8,6 +8,7 @@ import (
 
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/container"
+	"fyne.io/fyne/v2/dialog"
 	"fyne.io/fyne/v2/theme"
 
 	"firesteel/core/engine"
@@ -56,6 +57,7 @@ type Window struct {
 	place   *look.Text // at the right of the status line: where the work is done
 	side    *fyne.Container
 	menu    menu
+	dialog  dialog.Dialog // the one that is open, or nil
 	content fyne.CanvasObject
 }
 
@@ -75,6 +77,7 @@ func newWindow(a fyne.App, o Options, s settings.Settings, post func(func())) *W
 	w.content = container.NewStack(w.makeFrame(), w.hints.Layer)
 	w.win.SetContent(w.content)
 	w.makeMenu()
+	w.catchKeys()
 	w.win.Resize(fyne.NewSize(s.Width, s.Height))
 	w.win.SetOnDropped(w.dropped)
 	w.win.Canvas().Focus(w.prompt.Focusable())

@@ -3,6 +3,7 @@ package window
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -179,7 +180,7 @@ func TestReset(t *testing.T) {
 }
 
 func TestErrorKeepsTextAndPrompt(t *testing.T) {
-	broken := errors.New("the model computed nonsense")
+	broken := engine.ErrNotFinite
 	core := &scripted{generate: func(ctx context.Context, r engine.Request, emit func(engine.Event)) (engine.Result, error) {
 		if r.Messages[len(r.Messages)-1].Content == "fail at once" {
 			return engine.Result{Stop: engine.StopFailed}, broken
@@ -243,10 +244,10 @@ func TestLoadingCanBeCancelledAndFails(t *testing.T) {
 	if s.models.loaded.Drafter == nil || !strings.Contains(s.status.Text(), "stays loaded") {
 		t.Errorf("after Cancel: %q", s.status.Text())
 	}
-	fail = errors.New("the drive went away")
+	fail = &fs.PathError{Op: "read", Path: "model.safetensors", Err: errors.New("input/output error")}
 	s.askLoad()
 	s.until("failed", func() bool { return s.load.cancel == nil })
-	if card := s.models.cards[target].Shown(); !card.Bad || !strings.Contains(card.Note, "drive") {
+	if card := s.models.cards[target].Shown(); !card.Bad || !strings.Contains(card.Note, "model.safetensors") {
 		t.Errorf("the card says %+v", card)
 	}
 	if s.models.loaded.Target == nil {

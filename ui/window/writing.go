@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"firesteel/core/engine"
 	"firesteel/ui/window/answer"
+	"firesteel/ui/words"
 )
 
 // writing is the answer under way.
@@ -181,8 +183,9 @@ func (w *Window) ended(t *answer.Turn, r engine.Result, left int, err error) {
 // failed ends a turn with what happened. What was written stays; a prompt that got no answer
 // goes back into the box.
 func (w *Window) failed(t *answer.Turn, err error) {
-	what, next := explain(err)
-	t.Fail(what, next)
+	sentence := words.Explain(err)
+	slog.Error("writing failed", "error", err)
+	t.Fail(sentence.What, sentence.Next)
 	if t.Answer() == "" && strings.TrimSpace(w.prompt.Text()) == "" {
 		w.prompt.SetText(t.Prompt)
 	}
