@@ -70,7 +70,7 @@ func (w *Window) gammaWords(v float64) string {
 	case v == 1:
 		return "one word, then a check"
 	case d != nil && int(v) >= d.Block:
-		return "as many as the drafter was trained for"
+		return "as far as the drafter can"
 	}
 	return fmt.Sprintf("%.0f words, then a check", v)
 }

@@ -212,8 +212,8 @@ func (w *Window) showShortcuts() {
 	rows := [][2]string{
 		{"Return", "Send"}, {"Shift+Return", "Start a line"}, {"Esc or " + mod + ".", "Stop"},
 		{mod + "N", "New chat"}, {mod + "R", "Retry"}, {mod + "L", "Go to the prompt"},
-		{mod + "O", "Choose a target"}, {mod + ",", "Settings"}, {mod + "=  " + mod + "−", "Larger or smaller text"},
-		{"Tab", "Next thing in the window"}, {"← →", "Move a slider"}, {mod + "Q", "Quit"},
+		{mod + "O", "Choose a target"}, {mod + ",", "Settings"}, {mod + "= or " + mod + "-", "Larger or smaller text"},
+		{"Tab", "Next thing"}, {"Left, Right", "Move a slider"}, {mod + "Q", "Quit"},
 	}
 	grid := container.NewGridWithColumns(2)
 	for _, r := range rows {

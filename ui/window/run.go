@@ -87,8 +87,9 @@ type DisplayError struct {
 }
 
 func (e *DisplayError) Error() string {
+	const instead = "start it where there is one, or write without a window: firesteel generate --prompt TEXT"
 	if e.Display == "" {
-		return "there is no screen to open a window on: DISPLAY is not set"
+		return "there is no screen to open a window on, DISPLAY is not set; " + instead
 	}
-	return fmt.Sprintf("the screen %q can't be opened", e.Display)
+	return fmt.Sprintf("the screen DISPLAY=%s can't be opened; %s", e.Display, instead)
 }

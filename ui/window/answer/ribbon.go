@@ -18,7 +18,7 @@ import (
 type Round struct{ Drafted, Accepted int }
 
 // bars is how many checks the ribbon shows at once.
-const bars = 40
+const bars = 28
 
 // ribbon draws a bar for each check: the grey foot is the target's own word, the accent
 // above it the guesses that were kept. While an answer is written it shows the newest

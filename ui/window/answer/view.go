@@ -179,7 +179,7 @@ func (v *View) Begin(prompt, model string) *Turn {
 	t.copy.Hide()
 	t.retry.Hide()
 	t.ribbon.Hide()
-	t.stats = t.add(look.Fixed(0, 28, look.Line(look.Unit, 1, t.ribbon, t.line, t.copy, t.retry)), look.Unit, 0)
+	t.stats = t.add(look.Fixed(0, 28, look.Line(look.Unit, 1, t.ribbon, t.line, t.copy, t.retry)), 12, 0)
 	v.follow = true
 	v.changed()
 	return t
