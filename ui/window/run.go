@@ -77,6 +77,10 @@ func Run(o Options) error {
 // quit ends the app from the window or the menu.
 func (w *Window) quit() {
 	w.save()
+	if w.writing.turn != nil {
+		w.writing.kept = time.Time{} // to the last word
+		w.keep()
+	}
 	w.stop()
 	w.app.Quit()
 }

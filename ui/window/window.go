@@ -2,6 +2,7 @@ package window
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"firesteel/core/engine"
 	"firesteel/core/memory"
 	"firesteel/ui/window/answer"
+	"firesteel/ui/window/journal"
 	"firesteel/ui/window/knob"
 	"firesteel/ui/window/look"
 	"firesteel/ui/window/meter"
@@ -47,6 +49,9 @@ type Window struct {
 	models   models
 	load     load
 	writing  writing
+	journal  *journal.Journal
+	changes  int             // of the journal, counted
+	left     *fyne.Container // what an earlier run left unfinished
 
 	hints   *look.Hints
 	talk    *answer.View
@@ -66,6 +71,7 @@ func newWindow(a fyne.App, o Options, s settings.Settings, post func(func())) *W
 	w := &Window{options: o, app: a, settings: s, post: post}
 	w.life, w.end = context.WithCancel(context.Background())
 	w.saver = newSaver(o.SettingsPath)
+	w.journal = journal.In(w.keepIn())
 	w.theme = &look.Theme{Mode: look.Mode(s.Theme), Scale: float32(s.TextSize) / 100}
 	a.Settings().SetTheme(w.theme)
 	w.controls = engine.NewControls(engine.Knobs{})
@@ -156,7 +162,17 @@ func (w *Window) makeEmpty() fyne.CanvasObject {
 		})
 		rows = append(rows, container.NewCenter(b))
 	}
-	return container.NewCenter(look.Rows(look.Unit, rows...))
+	w.left = look.Rows(0)
+	w.left.Hide()
+	return container.NewCenter(look.Rows(look.Unit, append([]fyne.CanvasObject{w.left}, rows...)...))
+}
+
+// keepIn is the folder that the window keeps things in; "" when there is none.
+func (w *Window) keepIn() string {
+	if w.options.SettingsPath == "" {
+		return ""
+	}
+	return filepath.Dir(w.options.SettingsPath)
 }
 
 func (w *Window) makeStatus() fyne.CanvasObject {
@@ -191,6 +207,12 @@ func (w *Window) start() {
 		}
 	})
 	w.spawn(w.watchMemory)
+	w.spawn(func() {
+		page, forget := journal.Left(w.keepIn())
+		if forget != nil {
+			w.later(func() { w.offer(page, forget) })
+		}
+	})
 }
 
 func (w *Window) started(core Core, err error, target, drafter string, pairErr error) {

@@ -13,6 +13,7 @@ import (
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/storage"
 	"fyne.io/fyne/v2/test"
+	"fyne.io/fyne/v2/widget"
 
 	"firesteel/core/engine"
 	"firesteel/core/library"
@@ -413,6 +414,43 @@ func TestCloseDuringARun(t *testing.T) {
 	if core.closed != 1 {
 		t.Errorf("the core was closed %d times", core.closed)
 	}
+}
+
+func TestOffersWhatWasCutOff(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "settings.json")
+	s := openWith(t, &scripted{generate: untilCancelled}, path)
+	s.until("the pair is loaded", func() bool { return s.models.loaded.Target != nil })
+	s.typeAndSend("Go on for ever.")
+	s.until("words arrive", func() bool { return len(s.lastAnswer()) > 50 })
+	s.quit()
+	wrote := s.lastAnswer()
+	s.shutDown()
+
+	again := openWith(t, &scripted{}, path)
+	again.until("it is offered", func() bool { return again.left.Visible() })
+	test.Tap(findButton(t, again.left, "Show it"))
+	if again.lastAnswer() != wrote || again.talk.Turns()[0].Prompt != "Go on for ever." {
+		t.Errorf("offered %q, written was %q", again.lastAnswer(), wrote)
+	}
+	again.shutDown()
+	third := openWith(t, &scripted{}, path)
+	third.until("the pair is loaded", func() bool { return third.models.loaded.Target != nil })
+	third.pass(100 * time.Millisecond)
+	if third.left.Visible() {
+		t.Error("it is offered a second time")
+	}
+}
+
+// findButton returns the button with this label inside o.
+func findButton(t *testing.T, o fyne.CanvasObject, label string) *widget.Button {
+	t.Helper()
+	for _, c := range test.LaidOutObjects(o) {
+		if b, ok := c.(*widget.Button); ok && b.Text == label {
+			return b
+		}
+	}
+	t.Fatalf("no button %q", label)
+	return nil
 }
 
 func TestCloseWithoutAnEnd(t *testing.T) {

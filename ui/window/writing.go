@@ -6,9 +6,16 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
+
+	"fyne.io/fyne/v2"
+	"fyne.io/fyne/v2/container"
+	"fyne.io/fyne/v2/widget"
 
 	"firesteel/core/engine"
 	"firesteel/ui/window/answer"
+	"firesteel/ui/window/journal"
+	"firesteel/ui/window/look"
 	"firesteel/ui/words"
 )
 
@@ -17,6 +24,72 @@ type writing struct {
 	turn    *answer.Turn // not nil from send to the end
 	cancel  context.CancelFunc
 	waiting bool // the turn has been sent and waits for a model
+	kept    time.Time
+}
+
+// keepEvery is how much of an answer a program that is ended by force may lose.
+const keepEvery = time.Second
+
+// keep writes what there is of the answer into the journal, in the background.
+func (w *Window) keep() {
+	if time.Since(w.writing.kept) < keepEvery {
+		return
+	}
+	w.writing.kept = time.Now()
+	w.changes++
+	t, order := w.writing.turn, w.changes
+	page := journal.Page{Prompt: t.Prompt, Answer: t.Answer(), Model: w.writerName(), When: time.Now()}
+	w.spawn(func() {
+		if err := w.journal.Keep(order, page); err != nil {
+			slog.Warn("the answer could not be kept on disk", "error", err)
+		}
+	})
+}
+
+// forget takes the answer out of the journal: it has ended and is on the screen.
+func (w *Window) forget() {
+	w.changes++
+	order := w.changes
+	w.spawn(func() { w.journal.Clear(order) })
+}
+
+// offer shows what an earlier run of the program left unfinished, to be taken up again.
+func (w *Window) offer(p journal.Page, forget func()) {
+	if p.Prompt == "" {
+		return
+	}
+	w.left.Objects = nil
+	title := look.NewText("An answer was cut off when Firesteel closed.")
+	title.Align = fyne.TextAlignCenter
+	opening := look.Caption("“" + firstWords(p.Prompt) + "”")
+	opening.Align = fyne.TextAlignCenter
+	answered := func(show bool) func() {
+		return func() {
+			w.left.Hide()
+			w.spawn(forget)
+			if show {
+				t := w.talk.Begin(p.Prompt, p.Model)
+				t.Add(p.Answer, nil, 0, 0)
+				t.Finish(0, 0, 0, "cut off when Firesteel closed")
+				w.showMenu()
+			}
+			w.focusPrompt()
+		}
+	}
+	buttons := container.NewCenter(container.NewHBox(
+		widget.NewButton("Show it", answered(true)), widget.NewButton("Discard", answered(false))))
+	w.left.Add(look.Pad(0, 24, 0, 0, look.Card(look.Rows(look.Unit, title, opening, buttons))))
+	w.left.Show()
+	w.talk.Refresh()
+}
+
+// firstWords returns the beginning of a text, on one line.
+func firstWords(text string) string {
+	line := strings.Join(strings.Fields(text[:min(len(text), 240)]), " ")
+	if r := []rune(strings.ToValidUTF8(line, "")); len(r) > 56 {
+		return string(r[:56]) + "…"
+	}
+	return strings.ToValidUTF8(line, "")
 }
 
 // lineEnds makes every line end the same, whatever system a pasted text comes from.
@@ -44,6 +117,7 @@ func (w *Window) choosing() bool {
 func (w *Window) ask(text string) {
 	w.writing.turn = w.talk.Begin(text, w.writerName())
 	w.prompt.Running(true)
+	w.keep()
 	if w.core == nil || w.models.loaded.Target == nil || w.load.cancel != nil {
 		w.writing.waiting = true
 		w.writing.turn.Say("Waiting for the model …")
@@ -151,6 +225,7 @@ func (w *Window) apply(t *answer.Turn, b batch) {
 		w.say(fmt.Sprintf("Reading your text … %d %%", 100*b.done/b.total))
 	}
 	t.Add(b.delta, b.rounds, b.tokens, b.elapsed)
+	w.keep()
 }
 
 func (w *Window) ended(t *answer.Turn, r engine.Result, left int, err error) {
@@ -194,6 +269,7 @@ func (w *Window) failed(t *answer.Turn, err error) {
 
 func (w *Window) writingEnded() {
 	w.writing = writing{}
+	w.forget()
 	w.prompt.Running(false)
 	w.showMenu()
 }
