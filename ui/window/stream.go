@@ -9,8 +9,12 @@ import (
 	"firesteel/ui/window/answer"
 )
 
-// interval is the least time between two changes of the screen while text comes.
-const interval = 50 * time.Millisecond
+// interval is the least time between two changes of the screen while text comes; where
+// drawing is slow it grows up to slowest, so that the window still answers to a person.
+const (
+	interval = 50 * time.Millisecond
+	slowest  = 200 * time.Millisecond
+)
 
 // batch is what happened since the last change of the screen.
 type batch struct {
@@ -32,7 +36,8 @@ type feed struct {
 	waiting   batch
 	any       bool
 	scheduled bool
-	last      time.Time
+	last      time.Time     // when the screen was changed
+	wait      time.Duration // from then to the next change
 }
 
 func (f *feed) push(e engine.Event) {
@@ -52,8 +57,21 @@ func (f *feed) push(e engine.Event) {
 		f.scheduled = true
 		// Not straight through post: this may be any thread, and post must not be called on
 		// Fyne's.
-		time.AfterFunc(max(0, interval-time.Since(f.last)), func() { f.post(f.flush) })
+		time.AfterFunc(max(0, f.wait-time.Since(f.last)), func() {
+			posted := time.Now()
+			f.post(func() {
+				f.pace(time.Since(posted))
+				f.flush()
+			})
+		})
 	}
+}
+
+// pace sets the time to the next change from how long the thread let this one wait.
+func (f *feed) pace(delay time.Duration) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.wait = (f.wait + max(interval, min(slowest, 5*delay))) / 2
 }
 
 // flush applies what waits. It belongs to Fyne's thread.
