@@ -2,50 +2,15 @@ package deepspec
 
 import (
 	"context"
-	"math"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"firesteel/mlxbind"
 	"firesteel/models"
-	"firesteel/models/checkpoint"
+	"firesteel/models/internal/mlxtest"
 )
 
-var work = make(chan func())
-
-func TestMain(m *testing.M) {
-	go func() {
-		if err := mlxbind.Init(); err != nil {
-			panic(err)
-		}
-		for f := range work {
-			f()
-		}
-	}()
-	os.Exit(m.Run())
-}
-
-// on runs f on the one locked thread.
-func on(t *testing.T, f func()) {
-	t.Helper()
-	done := make(chan any)
-	work <- func() {
-		defer func() { done <- recover() }()
-		f()
-	}
-	if r := <-done; r != nil {
-		t.Fatal(r)
-	}
-}
-
 func open(t *testing.T, name string) *Drafter {
-	folder, err := checkpoint.Open(filepath.Join("..", "testdata", "goldens", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer folder.Close()
-	d, err := Load(context.Background(), folder, nil)
+	d, err := Load(context.Background(), mlxtest.Golden(t, name), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,32 +30,11 @@ func filled(s *mlxbind.Scope, d *Drafter, n int, seed uint64) *Context {
 	return c
 }
 
-func floats(t *testing.T, s *mlxbind.Scope, a mlxbind.Array) []float32 {
-	values, err := s.ReadFloats(a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return values
-}
-
-func far(a, b []float32) float64 {
-	if len(a) != len(b) {
-		return math.Inf(1)
-	}
-	worst := 0.0
-	for i := range a {
-		worst = max(worst, math.Abs(float64(a[i]-b[i])))
-	}
-	return worst
-}
-
 func TestRowsWithDifferentContextsAreSingleRuns(t *testing.T) {
 	for _, name := range []string{"deepspec-gemma4", "deepspec-gemma4-mixed"} {
-		on(t, func() {
+		mlxtest.On(t, func(s *mlxbind.Scope) {
 			d := open(t, name)
 			defer d.Close()
-			s := mlxbind.NewScope()
-			defer s.Close()
 			lengths, anchors := []int{0, 5, 23}, []int32{9, 100, 250}
 			var contexts []*Context
 			var positions []int32
@@ -103,13 +47,13 @@ func TestRowsWithDifferentContextsAreSingleRuns(t *testing.T) {
 			for i, c := range contexts {
 				anchor, position := s.Ints(anchors[i:i+1]), s.Ints(positions[i:i+1])
 				alone := d.Hidden(s, d.See(s, c, position, 0), anchor, position)
-				if x := far(floats(t, s, s.Slice(together, 0, i, i+1)), floats(t, s, alone)); !(x < 1e-4) {
+				if x := mlxtest.Far(mlxtest.Floats(t, s, s.Slice(together, 0, i, i+1)), mlxtest.Floats(t, s, alone)); !(x < 1e-4) {
 					t.Errorf("%s: row %d differs by %g from its single run", name, i, x)
 				}
 				single := d.Slots(s, alone, anchor, nil)
 				for k := range d.block {
-					a := floats(t, s, s.Slice(steps.Tokens[k], 0, i, i+1))
-					if b := floats(t, s, single.Tokens[k]); a[0] != b[0] {
+					a := mlxtest.Floats(t, s, s.Slice(steps.Tokens[k], 0, i, i+1))
+					if b := mlxtest.Floats(t, s, single.Tokens[k]); a[0] != b[0] {
 						t.Errorf("%s: row %d, draft %d: %g and %g", name, i, k, a[0], b[0])
 					}
 				}
@@ -119,11 +63,9 @@ func TestRowsWithDifferentContextsAreSingleRuns(t *testing.T) {
 }
 
 func TestAnchorsOverOneContextAreSingleRuns(t *testing.T) {
-	on(t, func() {
+	mlxtest.On(t, func(s *mlxbind.Scope) {
 		d := open(t, "deepspec-gemma4")
 		defer d.Close()
-		s := mlxbind.NewScope()
-		defer s.Close()
 		c := filled(s, d, 12, 3)
 		anchors := s.Ints([]int32{4, 77, 300})
 		for _, positions := range [][]int32{{12, 12, 12}, {12, 5, 9}} {
@@ -135,7 +77,7 @@ func TestAnchorsOverOneContextAreSingleRuns(t *testing.T) {
 				}
 				position := s.Ints([]int32{p})
 				alone := d.Hidden(s, d.See(s, short, position, 0), s.Slice(anchors, 0, i, i+1), position)
-				if x := far(floats(t, s, s.Slice(together, 0, i, i+1)), floats(t, s, alone)); !(x < 1e-4) {
+				if x := mlxtest.Far(mlxtest.Floats(t, s, s.Slice(together, 0, i, i+1)), mlxtest.Floats(t, s, alone)); !(x < 1e-4) {
 					t.Errorf("%v, row %d differs by %g from its single run", positions, i, x)
 				}
 			}
@@ -144,21 +86,19 @@ func TestAnchorsOverOneContextAreSingleRuns(t *testing.T) {
 }
 
 func TestShorterDraftsAreTheFirstOfLonger(t *testing.T) {
-	on(t, func() {
+	mlxtest.On(t, func(s *mlxbind.Scope) {
 		d := open(t, "deepspec-gemma4")
 		defer d.Close()
-		s := mlxbind.NewScope()
-		defer s.Close()
 		c := filled(s, d, 30, 1)
 		anchor := models.Anchor{Token: s.Ints([]int32{17}), Position: s.Ints([]int32{30})}
 		all := d.Draft(s, c, anchor, d.block, nil, true)
-		tokens, confidence := floats(t, s, all.Tokens), floats(t, s, all.ConfidenceLogits)
+		tokens, confidence := mlxtest.Floats(t, s, all.Tokens), mlxtest.Floats(t, s, all.ConfidenceLogits)
 		for n := 1; n < d.block; n++ {
 			part := d.Draft(s, c, anchor, n, nil, true)
-			if x := far(floats(t, s, part.Tokens), tokens[:n]); x != 0 {
+			if x := mlxtest.Far(mlxtest.Floats(t, s, part.Tokens), tokens[:n]); x != 0 {
 				t.Errorf("%d drafts differ from the first %d of %d", n, n, d.block)
 			}
-			if x := far(floats(t, s, part.ConfidenceLogits), confidence[:n]); !(x < 1e-4) {
+			if x := mlxtest.Far(mlxtest.Floats(t, s, part.ConfidenceLogits), confidence[:n]); !(x < 1e-4) {
 				t.Errorf("%d confidences differ by %g", n, x)
 			}
 		}
@@ -166,11 +106,9 @@ func TestShorterDraftsAreTheFirstOfLonger(t *testing.T) {
 }
 
 func TestRejectedRowsAreAsIfTheyWereNotThere(t *testing.T) {
-	on(t, func() {
+	mlxtest.On(t, func(s *mlxbind.Scope) {
 		d := open(t, "deepspec-gemma4")
 		defer d.Close()
-		s := mlxbind.NewScope()
-		defer s.Close()
 		long, short := filled(s, d, 20, 5), filled(s, d, 20, 5)
 		if err := short.Drop(6); err != nil {
 			t.Fatal(err)
@@ -178,10 +116,10 @@ func TestRejectedRowsAreAsIfTheyWereNotThere(t *testing.T) {
 		at := s.Ints([]int32{14})
 		masked := d.Draft(s, long, models.Anchor{Token: s.Ints([]int32{8}), Position: at, Spare: 6}, d.block, nil, true)
 		dropped := d.Draft(s, short, models.Anchor{Token: s.Ints([]int32{8}), Position: at}, d.block, nil, true)
-		if x := far(floats(t, s, masked.ConfidenceLogits), floats(t, s, dropped.ConfidenceLogits)); !(x < 1e-4) {
+		if x := mlxtest.Far(mlxtest.Floats(t, s, masked.ConfidenceLogits), mlxtest.Floats(t, s, dropped.ConfidenceLogits)); !(x < 1e-4) {
 			t.Errorf("confidences differ by %g", x)
 		}
-		if x := far(floats(t, s, masked.Tokens), floats(t, s, dropped.Tokens)); x != 0 {
+		if x := mlxtest.Far(mlxtest.Floats(t, s, masked.Tokens), mlxtest.Floats(t, s, dropped.Tokens)); x != 0 {
 			t.Error("drafts differ")
 		}
 	})

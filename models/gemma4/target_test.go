@@ -3,52 +3,18 @@ package gemma4
 import (
 	"context"
 	"fmt"
-	"math"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"firesteel/mlxbind"
 	"firesteel/models"
-	"firesteel/models/checkpoint"
+	"firesteel/models/internal/mlxtest"
 	"firesteel/models/nn"
 )
 
-// Everything here runs on one locked thread: TestMain's goroutine hands work to it.
-var work = make(chan func())
-
-func TestMain(m *testing.M) {
-	go func() {
-		if err := mlxbind.Init(); err != nil {
-			panic(err)
-		}
-		for f := range work {
-			f()
-		}
-	}()
-	os.Exit(m.Run())
-}
-
-func on(f func()) {
-	done := make(chan any)
-	work <- func() {
-		defer func() { done <- recover() }()
-		f()
-	}
-	if r := <-done; r != nil {
-		panic(r)
-	}
-}
-
-func open(t testing.TB, name string) *Target {
-	folder, err := checkpoint.Open(filepath.Join("..", "testdata", "goldens", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer folder.Close()
-	target, err := Load(context.Background(), folder, nil)
+func open(t testing.TB) *Target {
+	target, err := Load(context.Background(), mlxtest.Golden(t, "gemma4-12b-like"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,27 +50,16 @@ func lastRows(target *Target, state *nn.State) ([][]float32, error) {
 	return all, s.Err()
 }
 
-func far(a, b []float32) float64 {
-	if len(a) != len(b) {
-		return math.Inf(1)
-	}
-	worst := 0.0
-	for i := range a {
-		worst = max(worst, math.Abs(float64(a[i]-b[i])))
-	}
-	return worst
-}
-
 // However tokens come in and go again, the caches end as a fresh reading of what is left
 // would leave them, also past the sliding window.
 func TestRollbackLeavesTheCachesOfAFreshReading(t *testing.T) {
 	var target *Target
-	on(func() { target = open(t, "gemma4-12b-like") })
-	defer on(func() { target.Close() })
+	mlxtest.On(t, func(*mlxbind.Scope) { target = open(t) })
+	defer mlxtest.On(t, func(*mlxbind.Scope) { target.Close() })
 	rapid.Check(t, func(r *rapid.T) {
 		steps := rapid.IntRange(1, 14).Draw(r, "steps")
 		var failure string
-		on(func() {
+		mlxtest.On(t, func(*mlxbind.Scope) {
 			state := target.NewState().(*nn.State)
 			defer state.Close()
 			var text []int32
@@ -146,14 +101,14 @@ func TestRollbackLeavesTheCachesOfAFreshReading(t *testing.T) {
 				return
 			}
 			for i := range want {
-				if d := far(got[i], want[i]); !(d < 1e-4) {
+				if d := mlxtest.Far(got[i], want[i]); !(d < 1e-4) {
 					failure = fmt.Sprintf("layer %d: rows differ by %g", i, d)
 					return
 				}
 			}
 			a, err := feed(target, state, []int32{7})
 			b, err2 := feed(target, again, []int32{7})
-			if d := far(a, b); err != nil || err2 != nil || !(d < 1e-4) {
+			if d := mlxtest.Far(a, b); err != nil || err2 != nil || !(d < 1e-4) {
 				failure = fmt.Sprintf("logits differ by %g (%v, %v)", d, err, err2)
 			}
 		})
@@ -164,8 +119,8 @@ func TestRollbackLeavesTheCachesOfAFreshReading(t *testing.T) {
 }
 
 func TestSlidingCachesStayFlat(t *testing.T) {
-	on(func() {
-		target := open(t, "gemma4-12b-like")
+	mlxtest.On(t, func(*mlxbind.Scope) {
+		target := open(t)
 		defer target.Close()
 		state := target.NewState().(*nn.State)
 		defer state.Close()
@@ -199,8 +154,8 @@ func TestSlidingCachesStayFlat(t *testing.T) {
 }
 
 func TestTapsChangeNothing(t *testing.T) {
-	on(func() {
-		target := open(t, "gemma4-12b-like")
+	mlxtest.On(t, func(*mlxbind.Scope) {
+		target := open(t)
 		defer target.Close()
 		tokens := []int32{5, 9, 200, 3, 17, 42, 8, 8, 1, 100}
 		run := func(taps []int) []float32 {
@@ -218,7 +173,7 @@ func TestTapsChangeNothing(t *testing.T) {
 			}
 			return values
 		}
-		if d := far(run(nil), run([]int{-1, 0, 3, 6})); d != 0 {
+		if d := mlxtest.Far(run(nil), run([]int{-1, 0, 3, 6})); d != 0 {
 			t.Errorf("tapping moves the result by %g", d)
 		}
 	})
