@@ -22,10 +22,23 @@ const ID = "dev.firesteel.Firesteel"
 // Run opens the window and returns when it has closed, everything has ended and what must be
 // remembered is written; at the latest four seconds after a person, or a signal, asked for it.
 // It must be called on the main goroutine. A *DisplayError says that there is no screen.
-func Run(o Options) error {
-	if err := checkDisplay(); err != nil {
+func Run(o Options) (err error) {
+	display, err := openDisplay()
+	if err != nil {
 		return err
 	}
+	defer display.Close()
+	var begun atomic.Bool
+	defer func() {
+		// Fyne panics where the screen has no OpenGL, or is gone by now.
+		if r := recover(); r != nil {
+			if begun.Load() {
+				panic(r)
+			}
+			slog.Error("opening the window", "panic", r)
+			err = &DisplayError{os.Getenv("DISPLAY")}
+		}
+	}()
 	if o.SettingsPath == "" {
 		path, err := settings.Place()
 		if err != nil {
@@ -66,7 +79,11 @@ func Run(o Options) error {
 		os.Exit(0)
 	}()
 	w.win.SetCloseIntercept(w.quit)
-	a.Lifecycle().SetOnStarted(w.start)
+	a.Lifecycle().SetOnStarted(func() {
+		begun.Store(true)
+		display.Close()
+		w.start()
+	})
 	a.Lifecycle().SetOnStopped(w.shutDown)
 	w.win.ShowAndRun()
 	over.Store(true)

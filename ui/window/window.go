@@ -145,8 +145,8 @@ func (inColumn) MinSize(o []fyne.CanvasObject) fyne.Size {
 // examples are prompts that the pair that comes with the app answers well.
 var examples = []string{
 	"Tell me a story about Mia and a brave dog.",
-	"Write a short letter from a child to the moon.",
-	"Why do leaves change their colour in autumn?",
+	"Write a short bedtime story about patience.",
+	"Give me three tips for staying healthy.",
 }
 
 func (w *Window) makeEmpty() fyne.CanvasObject {

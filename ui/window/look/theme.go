@@ -188,7 +188,7 @@ func (c *Compact) Icon(name fyne.ThemeIconName) fyne.Resource { return c.now().I
 func (c *Compact) Size(name fyne.ThemeSizeName) float32 {
 	switch name {
 	case theme.SizeNameInnerPadding:
-		return 4
+		return 6
 	case theme.SizeNameText:
 		return c.now().Size(theme.SizeNameCaptionText)
 	case theme.SizeNameInputRadius:

@@ -89,7 +89,7 @@ func value(text string) *look.Text {
 
 // Set shows a reading and adds it to the line. Every part that holds nothing shows –.
 func (c *Card) Set(m engine.Memory) {
-	for i, v := range [4]int64{m.Target, m.Drafter, m.Context, m.Peak} {
+	for i, v := range [4]int64{m.Target, m.Drafter, m.Context, max(m.Peak, m.Active)} {
 		text := "–"
 		if v > 0 {
 			text = look.Memory(v)

@@ -84,18 +84,26 @@ func (g *graph) draw(w, h int) image.Image {
 	line, fill := look.Fade(ink, 1), look.Fade(ink, 0.18)
 	step := float64(w) / float64(points-1)
 	start := float64(w) - step*float64(n-1)
-	for x := int(math.Max(0, start)); x < w; x++ {
+	height := func(x int) float64 {
 		at := (float64(x) - start) / step
 		i := int(math.Max(0, math.Min(float64(n-2), math.Floor(at))))
 		part := math.Max(0, math.Min(1, at-float64(i)))
 		v := float64(g.values[i])*(1-part) + float64(g.values[i+1])*part
-		top := float64(h-2) * (1 - 0.9*(v-floor)/span)
+		return float64(h-2) * (1 - 0.9*(v-floor)/span)
+	}
+	from := int(math.Max(0, start))
+	before := height(from)
+	for x := from; x < w; x++ {
+		here := height(x)
+		// The line reaches from the height before to this one, so that a jump has no gaps.
+		top, low := math.Min(here, before), math.Max(here, before)
+		before = here
 		for y := 0; y < h; y++ {
-			d := float64(y) - top
+			d := math.Max(top-float64(y), float64(y)-low)
 			switch {
-			case math.Abs(d) < 1.5:
-				img.SetNRGBA(x, y, blend(fill, line, 1.5-math.Abs(d)))
-			case d > 0:
+			case d < 1.5:
+				img.SetNRGBA(x, y, blend(fill, line, 1.5-math.Max(0, d)))
+			case float64(y) > low:
 				img.SetNRGBA(x, y, fill)
 			}
 		}
