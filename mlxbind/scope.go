@@ -33,6 +33,26 @@ func (s *Scope) Close() {
 	s.arrays = s.arrays[:0]
 }
 
+// Within builds a piece of graph in a scope of its own and returns what build returns, as
+// arrays of s (the zero Array stays what it is). Everything else that build made is let go at
+// once: MLX then frees each intermediate value as soon as it has been used, and not only when
+// s closes.
+func (s *Scope) Within(build func(inner *Scope) []Array) []Array {
+	if s.err != nil {
+		return nil
+	}
+	inner := &Scope{arrays: make([]C.mlx_array, 0, 64), tracing: s.tracing}
+	defer inner.Close()
+	out := build(inner)
+	if s.err = inner.err; s.err != nil {
+		return nil
+	}
+	for i, a := range out {
+		out[i] = s.Adopt(s.Hold(a))
+	}
+	return out
+}
+
 // Err is the first error of the scope.
 func (s *Scope) Err() error { return s.err }
 

@@ -80,6 +80,17 @@ type Verdict struct{ Accepted, Next mlxbind.Array }
 // probability min(1, p(x)/q(x)), and the token after the kept ones is drawn from what is left
 // of p where a draft fell, max(p−q, 0), or from p where none did (Leviathan et al. 2023).
 func Judge(s *mlxbind.Scope, logits, drafts, q mlxbind.Array, c Settings, random *Stream) Verdict {
+	out := s.Within(func(s *mlxbind.Scope) []mlxbind.Array {
+		v := judge(s, logits, drafts, q, c, random)
+		return []mlxbind.Array{v.Accepted, v.Next}
+	})
+	if s.Err() != nil {
+		return Verdict{}
+	}
+	return Verdict{out[0], out[1]}
+}
+
+func judge(s *mlxbind.Scope, logits, drafts, q mlxbind.Array, c Settings, random *Stream) Verdict {
 	b, d := logits.Dim(0), logits.Dim(1)-1
 	if c.IsGreedy() {
 		likeliest := s.AsType(s.ArgMax(logits, -1, false), mlxbind.Int32)

@@ -190,10 +190,13 @@ func (d *Drafter) step(i int) mlxbind.Graph {
 
 // Extend implements models.Drafter.
 func (d *Drafter) Extend(s *mlxbind.Scope, context models.Context, tapped []mlxbind.Array) {
-	c := context.(*Context)
-	if s.Err() != nil {
-		return
-	}
+	s.Within(func(s *mlxbind.Scope) []mlxbind.Array {
+		d.extendBy(s, context.(*Context), tapped)
+		return nil
+	})
+}
+
+func (d *Drafter) extendBy(s *mlxbind.Scope, c *Context, tapped []mlxbind.Array) {
 	n := tapped[0].Dim(0)
 	turn := d.rotary.At(s, s.Ints([]int32{int32(c.Position())}, 1), n)
 	rows := d.extend.Call(s, n, append(append([]mlxbind.Array{}, tapped...), turn.Arrays()...)...)
@@ -207,32 +210,41 @@ func (d *Drafter) Extend(s *mlxbind.Scope, context models.Context, tapped []mlxb
 
 // Draft implements models.Drafter.
 func (d *Drafter) Draft(s *mlxbind.Scope, context models.Context, from models.Anchor, n int, choose models.Chooser, confidence bool) models.Draft {
-	sight := d.See(s, context.(*Context), from.Position, from.Spare)
-	hidden := d.Hidden(s, sight, from.Token, from.Position)
-	if s.Err() != nil {
-		return models.Draft{}
-	}
-	if n < d.block {
-		hidden = s.Slice(hidden, 1, 0, n)
-	}
 	confidence = confidence && d.confidence != nil
-	var out []mlxbind.Array
-	if choose == nil {
-		out = d.greedy(n, confidence).Call(s, n, hidden, from.Token)
-	} else {
-		out = d.chain(s, hidden, from.Token, choose, confidence)
-	}
+	out := s.Within(func(s *mlxbind.Scope) []mlxbind.Array {
+		sight := d.See(s, context.(*Context), from.Position, from.Spare)
+		hidden := d.Hidden(s, sight, from.Token, from.Position)
+		if s.Err() != nil {
+			return nil
+		}
+		if n < d.block {
+			hidden = s.Slice(hidden, 1, 0, n)
+		}
+		var out []mlxbind.Array
+		if choose == nil {
+			out = d.greedy(n, confidence).Call(s, n, hidden, from.Token)
+		} else {
+			out = d.chain(s, hidden, from.Token, choose, confidence)
+		}
+		for i, a := range out {
+			// Off with the batch axis.
+			if a.Valid() {
+				out[i] = s.Reshape(a, a.Shape()[1:]...)
+			}
+		}
+		return out
+	})
 	if s.Err() != nil {
 		return models.Draft{}
 	}
-	draft := models.Draft{Tokens: s.Reshape(out[0], n)}
+	draft := models.Draft{Tokens: out[0]}
 	out = out[1:]
 	if confidence {
-		draft.ConfidenceLogits = s.Reshape(out[0], n)
+		draft.ConfidenceLogits = out[0]
 		out = out[1:]
 	}
-	if choose != nil && out[0].Valid() {
-		draft.LogDistributions = s.Reshape(out[0], n, d.vocabulary)
+	if choose != nil {
+		draft.LogDistributions = out[0]
 	}
 	return draft
 }

@@ -247,6 +247,17 @@ func (t *Target) NewState() models.State {
 
 // Forward implements models.Target.
 func (t *Target) Forward(s *mlxbind.Scope, state models.State, tokens mlxbind.Array, taps []int) (mlxbind.Array, []mlxbind.Array) {
+	out := s.Within(func(s *mlxbind.Scope) []mlxbind.Array {
+		hidden, tapped := t.forward(s, state, tokens, taps)
+		return append([]mlxbind.Array{hidden}, tapped...)
+	})
+	if s.Err() != nil {
+		return mlxbind.Array{}, make([]mlxbind.Array, len(taps))
+	}
+	return out[0], out[1:]
+}
+
+func (t *Target) forward(s *mlxbind.Scope, state models.State, tokens mlxbind.Array, taps []int) (mlxbind.Array, []mlxbind.Array) {
 	caches := state.(*nn.State).Caches
 	n := tokens.Dim(0)
 	offset := s.Ints([]int32{int32(state.Position())}, 1)
@@ -291,7 +302,7 @@ func (t *Target) Forward(s *mlxbind.Scope, state models.State, tokens mlxbind.Ar
 // Logits implements models.Target.
 func (t *Target) Logits(s *mlxbind.Scope, hidden mlxbind.Array) mlxbind.Array {
 	out := t.logits.Call(s, hidden.Dim(0), hidden)
-	if len(out) == 0 {
+	if s.Err() != nil {
 		return mlxbind.Array{}
 	}
 	return out[0]

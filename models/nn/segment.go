@@ -19,7 +19,7 @@ func NewSegment(build mlxbind.Graph) *Segment { return &Segment{build: build} }
 // Call runs the segment on an input of n rows.
 func (g *Segment) Call(s *mlxbind.Scope, n int, in ...mlxbind.Array) []mlxbind.Array {
 	if n > compiledRows {
-		return g.build(s, in)
+		return s.Within(func(s *mlxbind.Scope) []mlxbind.Array { return g.build(s, in) })
 	}
 	if g.compiled == nil {
 		compiled, err := mlxbind.Compile(g.build)
