@@ -93,7 +93,7 @@ func (w *Window) showMenu() {
 		recent = append(recent, entry(demoTarget, "", func() { w.choose(target, dir) }))
 	}
 	for _, dir := range w.settings.RecentTargets {
-		recent = append(recent, entry(shortPath(dir), "", func() { w.choose(target, dir) }))
+		recent = append(recent, w.recentItem(target, dir))
 	}
 	m.recent.ChildMenu.Items = recent
 	m.recent.Disabled = len(recent) == 0
@@ -104,7 +104,7 @@ func (w *Window) showMenu() {
 		m.sizes[i].Checked = w.settings.TextSize == percent
 	}
 	shown := fmt.Sprint(m.stop.Disabled, m.retry.Disabled, m.load.Disabled, m.unload.Disabled,
-		w.settings.RecentTargets, w.models.builtin, w.theme.Mode, w.settings.TextSize)
+		w.settings.RecentTargets, w.models.missing, w.models.builtin, w.theme.Mode, w.settings.TextSize)
 	if shown != m.shown {
 		m.shown = shown
 		m.main.Refresh()

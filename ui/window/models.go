@@ -39,7 +39,8 @@ type choice struct {
 	what    *library.Description // nil until it has been looked at, and when it can't be used
 	err     error                // why it can't be used
 	looking bool
-	turn    int // counts choices, so that a slow look at an earlier one is dropped
+	sign    string // the folder's signature when it was looked at
+	turn    int    // counts choices, so that a slow look at an earlier one is dropped
 }
 
 // models is what has been chosen and what is loaded.
@@ -50,9 +51,10 @@ type models struct {
 	loaded  engine.Loaded
 	// loadedWhat describes what is loaded, for defaults and comparison.
 	loadedWhat [2]*library.Description
-	pairErr    error         // why the two chosen don't go together
-	note       string        // under the drafter, about how it was chosen
-	reading    engine.Memory // the newest one
+	pairErr    error           // why the two chosen don't go together
+	note       string          // under the drafter, about how it was chosen
+	reading    engine.Memory   // the newest one
+	missing    map[string]bool // recent folders that aren't there now
 }
 
 const (
@@ -162,6 +164,7 @@ func describe(r role, dir string, builtin [2]string) choice {
 	if dir == "" {
 		return c
 	}
+	c.sign = signature(dir) // before the look, so that a later change is noticed
 	d, err := library.DescribeAs(r.library(), dir)
 	if err != nil {
 		c.err = err
@@ -313,7 +316,7 @@ func (w *Window) pickerItems(r role) []*fyne.MenuItem {
 		if dir == m.builtin[r] {
 			continue
 		}
-		items = append(items, fyne.NewMenuItem(shortPath(dir), func() { w.choose(r, dir) }))
+		items = append(items, w.recentItem(r, dir))
 	}
 	if r == drafter && m.choices[target].what != nil {
 		items = append(items, fyne.NewMenuItem("None, write without guessing ahead", func() { w.choose(r, "") }))
@@ -324,6 +327,16 @@ func (w *Window) pickerItems(r role) []*fyne.MenuItem {
 	return append(items,
 		fyne.NewMenuItem("Choose a folder…", func() { w.browse(r) }),
 		fyne.NewMenuItem("Type a path…", func() { w.typePath(r) }))
+}
+
+// recentItem is the entry of a recent folder, grey while the folder isn't there.
+func (w *Window) recentItem(r role, dir string) *fyne.MenuItem {
+	item := fyne.NewMenuItem(shortPath(dir), func() { w.choose(r, dir) })
+	if w.models.missing[dir] {
+		item.Label += " (not there now)"
+		item.Disabled = true
+	}
+	return item
 }
 
 func (w *Window) recent(r role) []string {

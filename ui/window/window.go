@@ -207,6 +207,7 @@ func (w *Window) start() {
 		}
 	})
 	w.spawn(w.watchMemory)
+	w.spawn(w.follow)
 	w.spawn(func() {
 		page, forget := journal.Left(w.keepIn())
 		if forget != nil {

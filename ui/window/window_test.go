@@ -297,6 +297,46 @@ func TestFolderNames(t *testing.T) {
 	}
 }
 
+func TestFolderComesAndGoes(t *testing.T) {
+	s := open(t, &scripted{})
+	dir := filepath.Join(t.TempDir(), "copied")
+	copyFolder(t, filepath.Join(pairFolder, "target"), dir)
+	s.choose(target, dir)
+	s.until("looked at", func() bool { return !s.choosing() && s.usable() })
+	if err := os.Rename(dir, dir+" elsewhere"); err != nil {
+		t.Fatal(err)
+	}
+	s.until("the card is red", func() bool { return s.models.cards[target].Shown().Bad })
+	// A weight file that is still being copied is not offered as ready.
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	names, err := os.ReadDir(dir + " elsewhere")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range names {
+		data, err := os.ReadFile(filepath.Join(dir+" elsewhere", e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(e.Name(), "model-00002") {
+			data = data[:len(data)/2]
+		}
+		if err := os.WriteFile(filepath.Join(dir, e.Name()), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.pass(2 * lookAgain)
+	if !s.models.cards[target].Shown().Bad {
+		t.Error("half a copy looks ready")
+	}
+	if err := os.Rename(filepath.Join(dir+" elsewhere", "model-00002-of-00002.safetensors"), filepath.Join(dir, "model-00002-of-00002.safetensors")); err != nil {
+		t.Fatal(err)
+	}
+	s.until("the card is well again", func() bool { return s.usable() && !s.models.cards[target].Shown().Bad })
+}
+
 func TestDrop(t *testing.T) {
 	s := open(t, &scripted{})
 	abs, err := filepath.Abs(filepath.Join(pairFolder, "drafter"))

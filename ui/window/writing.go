@@ -76,7 +76,7 @@ func (w *Window) offer(p journal.Page, forget func()) {
 			w.focusPrompt()
 		}
 	}
-	buttons := container.NewCenter(container.NewHBox(
+	buttons := container.NewCenter(look.Line(look.Unit, -1,
 		widget.NewButton("Show it", answered(true)), widget.NewButton("Discard", answered(false))))
 	w.left.Add(look.Pad(0, 24, 0, 0, look.Card(look.Rows(look.Unit, title, opening, buttons))))
 	w.left.Show()

@@ -1,0 +1,89 @@
+package window
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// lookAgain is how often the folders are looked at. Looking costs a few system calls; being
+// told by the system would cost an open file for each file there on macOS, and network drives
+// tell nothing.
+const lookAgain = 2 * time.Second
+
+// follow keeps the cards and the lists of recent folders true to what is on the disk: folders
+// come and go with their drives, and files are still being copied. It runs until the window
+// closes, on a goroutine of its own, where a drive that hangs harms nobody.
+func (w *Window) follow() {
+	ticks := time.NewTicker(lookAgain)
+	defer ticks.Stop()
+	for {
+		type folders struct {
+			chosen [2]choice
+			recent []string
+		}
+		asked := make(chan folders, 1)
+		w.later(func() {
+			f := folders{recent: append(append([]string{}, w.settings.RecentTargets...), w.settings.RecentDrafters...)}
+			f.chosen = w.models.choices
+			asked <- f
+		})
+		var f folders
+		select {
+		case <-w.life.Done():
+			return
+		case f = <-asked:
+		}
+		changed := false
+		for _, c := range f.chosen {
+			changed = changed || c.dir != "" && !c.looking && signature(c.dir) != c.sign
+		}
+		missing := map[string]bool{}
+		for _, dir := range f.recent {
+			if _, err := os.Stat(dir); err != nil {
+				missing[dir] = true
+			}
+		}
+		w.later(func() {
+			w.models.missing = missing
+			now := w.models.choices
+			same := now[target].turn == f.chosen[target].turn && now[drafter].turn == f.chosen[drafter].turn
+			if changed && same && w.load.cancel == nil {
+				w.look([2]string{now[target].dir, now[drafter].dir}, "", false)
+			}
+		})
+		select {
+		case <-w.life.Done():
+			return
+		case <-ticks.C:
+		}
+	}
+}
+
+// signature says in short what a folder holds: it changes when a file that matters does.
+func signature(dir string) string {
+	if rest, ok := strings.CutPrefix(dir, "~"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			dir = home + rest
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "none"
+	}
+	var sign strings.Builder
+	for _, e := range entries {
+		switch filepath.Ext(e.Name()) {
+		case ".json", ".safetensors":
+		default:
+			continue
+		}
+		// Stat follows the links of a hub's cache.
+		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil {
+			fmt.Fprintln(&sign, e.Name(), info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return sign.String()
+}
