@@ -55,6 +55,10 @@ type Drafter interface {
 	Taps() []int
 	// HasConfidence tells whether drafts come with confidences.
 	HasConfidence() bool
+	// Fit makes the drafter speak the target's vocabulary where the two differ by padding:
+	// it never drafts a token that the target lacks, and its distributions have the target's
+	// width. To be called before anything is drafted.
+	Fit(vocabulary int)
 	// NewContext is an empty context.
 	NewContext() Context
 	// Extend adds rows of the target, one [n, hidden] array a tap, for the next n positions.

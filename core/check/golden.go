@@ -123,6 +123,26 @@ func (g *reference) array(s *mlxbind.Scope, name string) mlxbind.Array {
 	return mlxbind.Array{}
 }
 
+// ids brings recorded tokens to the device. They are looked at first: a gather does not check.
+func (g *reference) ids(s *mlxbind.Scope, name string, vocabulary int) mlxbind.Array {
+	a := g.array(s, name)
+	if g.err != nil {
+		return a
+	}
+	values, err := s.ReadInts(a)
+	if err != nil {
+		g.err = err
+		return a
+	}
+	for _, id := range values {
+		if id < 0 || int(id) >= vocabulary {
+			g.err = &checkpoint.Error{Kind: checkpoint.KindCorrupt, Path: filepath.Join(g.folder.Dir(), "golden.safetensors"), Tensor: name,
+				Detail: fmt.Sprintf("holds token %d of a vocabulary of %d", id, vocabulary)}
+		}
+	}
+	return a
+}
+
 // compare reports how far got is from the recorded tensor, if there is one.
 func (g *reference) compare(s *mlxbind.Scope, name string, got mlxbind.Array) {
 	if g.err != nil || !g.has(name) {
@@ -154,7 +174,7 @@ func (g *reference) target(t models.Target) error {
 	s := mlxbind.NewScope()
 	defer s.Close()
 	geometry := t.Geometry()
-	ids := g.array(s, "input_ids")
+	ids := g.ids(s, "input_ids", geometry.Vocabulary)
 	if g.err != nil {
 		return g.err
 	}
@@ -232,11 +252,13 @@ func (g *reference) round(d *deepspec.Drafter, context *deepspec.Context, prefix
 	s := mlxbind.NewScope()
 	defer s.Close()
 	rows := g.array(s, prefix+"context_taps")
-	anchor := s.Reshape(g.array(s, prefix+"anchor"), 1)
-	position := s.Reshape(g.array(s, prefix+"anchor_position"), 1)
+	anchor := g.ids(s, prefix+"anchor", d.Vocabulary())
+	position := g.array(s, prefix+"anchor_position")
 	if g.err != nil {
 		return g.err
 	}
+	position = s.Reshape(position, 1)
+	anchor = s.Reshape(anchor, 1)
 	tapped := make([]mlxbind.Array, len(d.Taps()))
 	width := rows.Dim(1) / len(tapped)
 	for i := range tapped {

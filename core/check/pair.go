@@ -148,6 +148,9 @@ func (p *replay) prompt(ctx context.Context, file string, record map[string]json
 	if len(greedy) == 0 || len(promptIDs) == 0 {
 		return fmt.Errorf("%s: %q has no ids", file, name)
 	}
+	if err := p.known(file, promptIDs, greedy); err != nil {
+		return err
+	}
 	var keys []string
 	for key := range record {
 		if strings.HasPrefix(key, "spec_thr_") {
@@ -166,11 +169,32 @@ func (p *replay) prompt(ctx context.Context, file string, record map[string]json
 		if err := json.Unmarshal(record[key], &runs); err != nil {
 			return fmt.Errorf("%s: %s: %w", file, key, err)
 		}
+		for _, r := range runs.Rounds {
+			if err := p.known(file, r.Draft, r.Emitted); err != nil {
+				return err
+			}
+			if r.Proposed < 0 || r.Proposed > len(r.Draft) || len(r.Draft) > p.drafter.Block() {
+				return fmt.Errorf("%s: %q: %d of %d drafts proposed", file, name, r.Proposed, len(r.Draft))
+			}
+		}
 		if err := p.run(ctx, name, append(append([]int{}, promptIDs...), greedy[0]), threshold, runs.Rounds); err != nil {
 			return err
 		}
 	}
 	p.verdict.Prompts++
+	return nil
+}
+
+// known refuses tokens that the models do not have.
+func (p *replay) known(file string, lists ...[]int) error {
+	vocabulary := min(p.target.Geometry().Vocabulary, p.drafter.Vocabulary())
+	for _, list := range lists {
+		for _, id := range list {
+			if id < 0 || id >= vocabulary {
+				return fmt.Errorf("%s: token %d is outside the vocabulary of %d", file, id, vocabulary)
+			}
+		}
+	}
 	return nil
 }
 

@@ -54,6 +54,7 @@ func (c *chain) Close()                     {}
 func (c *chain) Block() int                 { return 5 }
 func (c *chain) Taps() []int                { return []int{0} }
 func (c *chain) HasConfidence() bool        { return true }
+func (c *chain) Fit(int)                    {}
 
 func (c *chain) Forward(s *mlxbind.Scope, state models.State, tokens mlxbind.Array, taps []int) (mlxbind.Array, []mlxbind.Array) {
 	state.(*position).n += tokens.Dim(0)

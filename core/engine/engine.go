@@ -275,6 +275,7 @@ func open(ctx context.Context, target library.Description, drafter *library.Desc
 	if p.drafter, err = family.OpenDrafter(ctx, side, told); err != nil {
 		return p, err
 	}
+	p.drafter.Fit(p.target.Geometry().Vocabulary)
 	p.info.Drafter = info(*drafter, p.drafter.Bytes())
 	return p, nil
 }

@@ -128,12 +128,13 @@ func (d *Drafter) Slots(s *mlxbind.Scope, hidden, anchors mlxbind.Array, choose 
 	for k := range n {
 		logits := s.Reshape(s.Slice(steps.Base, 1, k, k+1), b, d.vocabulary)
 		if d.markov != nil {
-			row := d.markov.first.Rows(s, previous)
+			row := d.markov.first.Rows(s, d.known(s, previous))
 			var bias mlxbind.Array
 			bias, state = d.markov.bias(s, row, s.Reshape(s.Slice(hidden, 1, k, k+1), b, d.hidden), state)
 			logits = s.Add(logits, bias)
 			steps.rows = append(steps.rows, row)
 		}
+		logits = d.fit(s, logits)
 		var distribution mlxbind.Array
 		if choose == nil {
 			// In the model's own type: a wider sum would order near ties differently.

@@ -6,6 +6,7 @@ package deepspec
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"firesteel/mlxbind"
 	"firesteel/models"
@@ -25,6 +26,7 @@ type decoder interface {
 // Drafter is a DeepSpec drafter.
 type Drafter struct {
 	block, hidden, vocabulary int
+	fitted                    int // the target's vocabulary
 	taps                      []int
 	mask                      int32
 	eps                       float32
@@ -114,12 +116,19 @@ func Load(ctx context.Context, folder *checkpoint.Folder, progress func(done int
 		l.Weights.Close()
 		return nil, err
 	}
+	d.fitted = d.vocabulary
 	d.compile()
 	return d, nil
 }
 
 // Block implements models.Drafter.
 func (d *Drafter) Block() int { return d.block }
+
+// Vocabulary is how many tokens its tables hold.
+func (d *Drafter) Vocabulary() int { return d.vocabulary }
+
+// Fit implements models.Drafter.
+func (d *Drafter) Fit(vocabulary int) { d.fitted = vocabulary }
 
 // Taps implements models.Drafter.
 func (d *Drafter) Taps() []int { return d.taps }
@@ -254,7 +263,7 @@ func (d *Drafter) Draft(s *mlxbind.Scope, context models.Context, from models.An
 func (d *Drafter) Hidden(s *mlxbind.Scope, sight Sight, anchors, positions mlxbind.Array) mlxbind.Array {
 	b := anchors.Dim(0)
 	masks := s.Broadcast(s.Scalar(float64(d.mask), mlxbind.Int32), b, d.block-1)
-	ids := s.Concatenate(1, s.Reshape(s.AsType(anchors, mlxbind.Int32), b, 1), masks)
+	ids := s.Concatenate(1, s.Reshape(d.known(s, anchors), b, 1), masks)
 	if positions.Dim(0) != b {
 		positions = s.Broadcast(positions, b)
 	}
@@ -275,6 +284,28 @@ func (d *Drafter) Hidden(s *mlxbind.Scope, sight Sight, anchors, positions mlxbi
 		return mlxbind.Array{}
 	}
 	return out[0]
+}
+
+// known brings tokens into the range of the tables: a padding token of a larger target stands
+// for the last row, which drafts badly and harms nothing.
+func (d *Drafter) known(s *mlxbind.Scope, tokens mlxbind.Array) mlxbind.Array {
+	tokens = s.AsType(tokens, mlxbind.Int32)
+	if d.fitted <= d.vocabulary {
+		return tokens
+	}
+	return s.Minimum(tokens, s.Scalar(float64(d.vocabulary-1), mlxbind.Int32))
+}
+
+// fit gives logits [b, vocabulary] the target's width.
+func (d *Drafter) fit(s *mlxbind.Scope, logits mlxbind.Array) mlxbind.Array {
+	switch missing := d.fitted - d.vocabulary; {
+	case missing < 0:
+		return s.Slice(logits, -1, 0, d.fitted)
+	case missing > 0:
+		never := s.Broadcast(s.Scalar(math.Inf(-1), logits.DType()), logits.Dim(0), missing)
+		return s.Concatenate(-1, logits, never)
+	}
+	return logits
 }
 
 // BaseLogits maps hidden rows to logits before the Markov head: what the block alone would

@@ -124,3 +124,39 @@ func TestRejectedRowsAreAsIfTheyWereNotThere(t *testing.T) {
 		}
 	})
 }
+
+func TestFitsATargetWithAnotherPadding(t *testing.T) {
+	mlxtest.On(t, func(s *mlxbind.Scope) {
+		draft := func(vocabulary int, anchor int32, choose models.Chooser) models.Draft {
+			d := open(t, "deepspec-gemma4")
+			defer d.Close()
+			if vocabulary > 0 {
+				d.Fit(vocabulary)
+			}
+			c := filled(s, d, 10, 4)
+			out := d.Draft(s, c, models.Anchor{Token: s.Ints([]int32{anchor}), Position: s.Ints([]int32{10})}, d.block, choose, false)
+			if err := s.Eval(out.Tokens); err != nil {
+				t.Fatal(err)
+			}
+			return out
+		}
+		plain := mlxtest.Floats(t, s, draft(0, 9, nil).Tokens)
+		if wider := mlxtest.Floats(t, s, draft(328, 9, nil).Tokens); mlxtest.Far(wider, plain) != 0 {
+			t.Error("a wider target changes the drafts")
+		}
+		mlxtest.Floats(t, s, draft(328, 327, nil).Tokens)
+		for _, v := range mlxtest.Floats(t, s, draft(40, 9, nil).Tokens) {
+			if v >= 40 {
+				t.Errorf("token %g was drafted for a target of 40", v)
+			}
+		}
+		even := func(s *mlxbind.Scope, _ int, logits mlxbind.Array) (mlxbind.Array, mlxbind.Array) {
+			return s.ArgMax(logits, -1, false), logits
+		}
+		for _, width := range []int{328, 40} {
+			if got := draft(width, 9, even).LogDistributions.Dim(1); got != width {
+				t.Errorf("distributions over %d tokens, the target has %d", got, width)
+			}
+		}
+	})
+}
