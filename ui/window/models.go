@@ -319,7 +319,7 @@ func (w *Window) pickerItems(r role) []*fyne.MenuItem {
 		items = append(items, w.recentItem(r, dir))
 	}
 	if r == drafter && m.choices[target].what != nil {
-		items = append(items, fyne.NewMenuItem("None, write without guessing ahead", func() { w.choose(r, "") }))
+		items = append(items, fyne.NewMenuItem("None, no guessing ahead", func() { w.choose(r, "") }))
 	}
 	if len(items) > 0 {
 		items = append(items, fyne.NewMenuItemSeparator())

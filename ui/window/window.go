@@ -106,8 +106,9 @@ func (w *Window) makeSide() fyne.CanvasObject {
 	upper := look.Rows(3*look.Unit, w.makeModels(), w.makeKnobs())
 	lower := look.Pad(12, 12, 16, 16, w.memory)
 	rule := look.Fixed(0, 1, look.NewPanel(look.ColorEdge, "", 0))
-	return container.NewStack(look.NewPanel(look.ColorSide, "", 0),
-		look.Frame(nil, look.Rows(0, rule, lower), nil, container.NewVScroll(look.Pad(16, 16, 16, 16, upper))))
+	frame := look.Frame(nil, look.Rows(0, rule, lower), nil, container.NewVScroll(look.Pad(16, 16, 16, 16, upper)))
+	w.memory.OnResized = frame.Refresh
+	return container.NewStack(look.NewPanel(look.ColorSide, "", 0), frame)
 }
 
 func (w *Window) makeConversation() fyne.CanvasObject {

@@ -105,6 +105,18 @@ func TestSendWhileLoading(t *testing.T) {
 	}
 }
 
+func TestCancelledLoadGivesThePromptBack(t *testing.T) {
+	core := &scripted{load: func(ctx context.Context, r engine.LoadRequest) error { <-ctx.Done(); return ctx.Err() }}
+	s := openWith(t, core, filepath.Join(t.TempDir(), "settings.json"))
+	s.until("loading has begun", func() bool { return s.load.cancel != nil })
+	s.typeAndSend("Hello")
+	s.load.cancel()
+	s.until("cancelled", func() bool { return s.load.cancel == nil })
+	if !s.idle() || len(s.talk.Turns()) != 0 || s.prompt.Text() != "Hello" {
+		t.Errorf("%d exchanges, prompt %q", len(s.talk.Turns()), s.prompt.Text())
+	}
+}
+
 func TestStopKeepsText(t *testing.T) {
 	s := open(t, &scripted{generate: untilCancelled})
 	s.typeAndSend("Go on for ever.")
@@ -294,6 +306,20 @@ func TestFolderNames(t *testing.T) {
 		if c := s.models.choices[target]; c.err != nil || s.models.cards[target].Shown().Name != name {
 			t.Errorf("%q: %v, shown as %q", name, c.err, s.models.cards[target].Shown().Name)
 		}
+	}
+}
+
+func TestMemoryWarningHasRoom(t *testing.T) {
+	s := open(t, &scripted{})
+	before := s.memory.Size().Height
+	full := engine.Memory{Process: 20 << 30, MachineTotal: 24 << 30, Available: 1 << 30}
+	s.showMemory(full)
+	if h := s.memory.Size().Height; h < s.memory.MinSize().Height || h <= before {
+		t.Errorf("the memory card has %v of %v", h, s.memory.MinSize().Height)
+	}
+	bottom := s.app.Driver().AbsolutePositionForObject(s.memory).Y + s.memory.Size().Height
+	if status := s.app.Driver().AbsolutePositionForObject(s.status).Y; bottom > status {
+		t.Errorf("the memory card ends at %v, the status line begins at %v", bottom, status)
 	}
 }
 

@@ -148,6 +148,14 @@ func (w *Window) sendWaiting(err error) {
 		w.write()
 		return
 	}
+	if errors.Is(err, context.Canceled) {
+		w.talk.Drop(t)
+		if strings.TrimSpace(w.prompt.Text()) == "" {
+			w.prompt.SetText(t.Prompt)
+		}
+		w.writingEnded()
+		return
+	}
 	if err == nil {
 		err = engine.ErrNothingLoaded
 	}
@@ -260,7 +268,7 @@ func (w *Window) ended(t *answer.Turn, r engine.Result, left int, err error) {
 func (w *Window) failed(t *answer.Turn, err error) {
 	sentence := words.Explain(err)
 	slog.Error("writing failed", "error", err)
-	t.Fail(sentence.What, sentence.Next)
+	t.Fail(sentence.What, sentence.Next, sentence.Details)
 	if t.Answer() == "" && strings.TrimSpace(w.prompt.Text()) == "" {
 		w.prompt.SetText(t.Prompt)
 	}

@@ -375,16 +375,22 @@ func (t *Turn) close() {
 	t.stats.dirty = true
 }
 
-// Fail ends the answer with what happened and what to do; what was written stays.
-func (t *Turn) Fail(what, next string) {
+// Fail ends the answer with what happened and what to do; what was written stays. details,
+// the error in the program's own words, shows when a person asks for it.
+func (t *Turn) Fail(what, next, details string) {
 	t.close()
 	t.line.Set(t.figures(0, ""))
-	t.insert(Notice(what, next), look.Unit, 0, t.stats)
+	var e *entry
+	e = t.insert(notice(what, next, details, func() {
+		e.dirty = true
+		t.view.changed()
+	}), look.Unit, 0, t.stats)
 	t.view.changed()
 }
 
-// Notice is a card that says what went wrong and what to do.
-func Notice(what, next string) fyne.CanvasObject {
+// notice is a card that says what went wrong and what to do. grown is called when the details
+// have been opened.
+func notice(what, next, details string, grown func()) fyne.CanvasObject {
 	words := []fyne.CanvasObject{}
 	for i, s := range []string{what, next} {
 		if s == "" {
@@ -396,6 +402,20 @@ func Notice(what, next string) fyne.CanvasObject {
 			l.TextStyle = fyne.TextStyle{Bold: true}
 		}
 		words = append(words, look.Tight(l))
+	}
+	if details != "" {
+		more := text()
+		more.SizeName, more.Wrapping = theme.SizeNameCaptionText, fyne.TextWrapBreak
+		more.SetText(details)
+		hidden := look.Tight(more)
+		hidden.Hide()
+		var button *look.TextButton
+		button = look.NewTextButton("Details", func() {
+			button.Hide()
+			hidden.Show()
+			grown()
+		})
+		words = append(words, look.Pad(0, 0, -look.Unit, 0, look.Line(0, -1, button)), hidden)
 	}
 	return container.NewStack(look.NewPanel(look.ColorNotice, theme.ColorNameError, 8), look.Pad(12, 12, 16, 16, look.Rows(4, words...)))
 }

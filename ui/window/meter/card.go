@@ -43,6 +43,7 @@ func LevelOf(m engine.Memory) Level {
 // Card is the widget. All methods belong to the UI thread.
 type Card struct {
 	widget.BaseWidget
+	OnResized func() // it needs another height now; may be nil
 
 	level   Level
 	graph   *graph
@@ -68,7 +69,7 @@ func New(helpLabel string, help func()) *Card {
 	c.holds, c.machine = value("–"), value("–")
 	c.advice.Wrapping = fyne.TextWrapWord
 	c.advice.SizeName = theme.SizeNameCaptionText
-	c.warning = look.Rows(0, look.Tight(c.advice), look.Line(0, -1, c.help))
+	c.warning = look.Rows(0, look.Tight(c.advice), look.Pad(0, 0, -look.Unit, 0, look.Line(0, -1, c.help)))
 	c.warning.Hide()
 	c.content = look.Rows(look.Unit,
 		look.Line(look.Unit, 1, look.Heading("MEMORY"), c.graph),
@@ -131,6 +132,9 @@ func (c *Card) Set(m engine.Memory) {
 		c.help.Hide()
 	}
 	c.Refresh()
+	if c.OnResized != nil {
+		c.OnResized()
+	}
 }
 
 // Level returns what the card warns of.
