@@ -34,7 +34,6 @@ func newPiece(b block, copied func(string)) *piece {
 		p.set = func(b block) { label.SetText(b.text) }
 	case quote:
 		label := text()
-		label.Importance = widget.LowImportance
 		bar := look.NewPanel(look.ColorTrack, "", 2)
 		p.object = container.New(quoted{}, bar, look.Tight(label))
 		p.set = func(b block) { label.SetText(b.text) }
