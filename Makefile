@@ -50,7 +50,7 @@ cover: setup ## how much of the code the tests reach
 	go test -tags "$(tags)" -coverprofile=.deps/cover.out ./...
 	@go tool cover -func=.deps/cover.out | tail -n 1
 
-bench: build ## speed against the Python peers, paired in one run
+bench: setup ## speed against the Python peers, paired in one run
 	@scripts/bench.sh
 
 lint: setup ## formatting, vet, staticcheck, which package may import which

@@ -19,6 +19,8 @@ type Target interface {
 	Forward(s *mlxbind.Scope, state State, tokens mlxbind.Array, taps []int) (hidden mlxbind.Array, tapped []mlxbind.Array)
 	// Logits maps hidden rows [n, hidden] to [n, vocabulary], float32.
 	Logits(s *mlxbind.Scope, hidden mlxbind.Array) mlxbind.Array
+	// Embed gathers the embedding's own rows of tokens [..] → [.., hidden], not scaled.
+	Embed(s *mlxbind.Scope, tokens mlxbind.Array) mlxbind.Array
 	// Bytes is what the weights hold on the device.
 	Bytes() int64
 	Close()

@@ -89,11 +89,18 @@ def serve():
         print(json.dumps([speed, out]), flush=True)
 
 
-def ours(prompt, flags):
-    command = [str(ROOT / "firesteel"), "generate", "--target", str(PAIR / "target"), "--drafter", str(PAIR / "drafter"),
-               "--temperature", "0", "--max-tokens", str(TOKENS), "--json", "--prompt", prompt, *flags]
-    r = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    return r["tokens_per_second"], r["token_ids"]
+def own():
+    """Firesteel in one process, answering a line at a time like the peers."""
+    subprocess.run(["go", "test", "-c", "-o", ".deps/bench.test", "./core/engine"], cwd=ROOT, check=True)
+    return subprocess.Popen([str(ROOT / ".deps" / "bench.test"), "-test.run", "TestServe", "-test.timeout", "0"],
+                            cwd=ROOT / "core" / "engine", env={**os.environ, "FIRESTEEL_SERVE": "1"},
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def ask(child, line):
+    child.stdin.write(json.dumps(line) + "\n")
+    child.stdin.flush()
+    return json.loads(child.stdout.readline())
 
 
 def main():
@@ -102,18 +109,19 @@ def main():
     parser.add_argument("--repeat", type=int, default=3)
     options = parser.parse_args()
     prompts = json.loads((ROOT / "models" / "testdata" / "demo" / "demo-pair.json").read_text())[: options.prompts]
-    child = peers()
-    assert child.stdout.readline().strip() == "ready"
+    child, mine = peers(), own()
+    for process in (child, mine):
+        assert process.stdout.readline().strip() == "ready"
 
     def theirs(way, p):
-        wanted = len(p["greedy_ids"][:TOKENS])  # mlx-lm's step knows no stop tokens
-        child.stdin.write(json.dumps([way, p["prompt_ids"], wanted]) + "\n")
-        child.stdin.flush()
-        return json.loads(child.stdout.readline())
+        return ask(child, [way, p["prompt_ids"], len(p["greedy_ids"][:TOKENS])])  # mlx-lm's step knows no stop tokens
 
-    ways = {"Firesteel, plain": lambda p: ours(p["prompt"], ["--no-draft"])}
+    def ours(p, gamma):
+        return ask(mine, {"Prompt": p["prompt"], "Gamma": gamma, "Limit": TOKENS})
+
+    ways = {"Firesteel, plain": lambda p: ours(p, 0)}
     for gamma in (3, 5, 7):
-        ways[f"Firesteel, γ {gamma}"] = lambda p, g=gamma: ours(p["prompt"], ["--gamma", str(g)])
+        ways[f"Firesteel, γ {gamma}"] = lambda p, g=gamma: ours(p, g)
     ways["mlx-lm"] = lambda p: theirs("mlx-lm", p)
     for cap in (4, 5, 7):
         ways[f"mlx-dspark, {cap}"] = lambda p, c=cap: theirs(f"mlx-dspark {c}", p)
@@ -129,7 +137,8 @@ def main():
                     speeds[way].append(speed)
                     equal[way] += ids[:TOKENS] == [t for t in p["greedy_ids"][:TOKENS]][: len(ids[:TOKENS])]
         print(f"turn {turn} of {options.repeat}", file=sys.stderr)
-    child.stdin.close()
+    for process in (child, mine):
+        process.stdin.close()
     runs = options.repeat * len(prompts)
     medians = {w: statistics.median(s) for w, s in speeds.items()}
     plain = medians["Firesteel, plain"]
@@ -143,10 +152,10 @@ def main():
     def ratio(a, b):
         return round(statistics.median(x / y for x, y in zip(speeds[a], speeds[b])), 3)
 
-    mine, peer = best("Firesteel"), best("mlx-dspark")
+    drafting, peer = best("Firesteel"), best("mlx-dspark")
     print(json.dumps({
-        "plain_over_mlx_lm": ratio("Firesteel, plain", "mlx-lm"), "drafting_over_plain": ratio(mine, "Firesteel, plain"),
-        "drafting_over_mlx_dspark": ratio(mine, peer), "best": mine, "peer_best": peer,
+        "plain_over_mlx_lm": ratio("Firesteel, plain", "mlx-lm"), "drafting_over_plain": ratio(drafting, "Firesteel, plain"),
+        "drafting_over_mlx_dspark": ratio(drafting, peer), "best": drafting, "peer_best": peer,
         "medians": {w: round(s, 1) for w, s in medians.items()},
     }))
 

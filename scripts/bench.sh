@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures Firesteel beside mlx-lm and mlx-dspark on the demo pair, in float32 with the same
-# OpenBLAS, interleaved in one run, and prints a table. Needs ./firesteel (make build) and,
-# the first time, the network for the two Python packages.
+# OpenBLAS, interleaved in one run, and prints a table. Needs, the first time, the network for the two
+# Python packages.
 #
 #   scripts/bench.sh [--prompts N] [--repeat N]
 set -euo pipefail

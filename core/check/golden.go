@@ -60,7 +60,7 @@ func golden(ctx context.Context, dir string, report func(Difference)) error {
 	defer want.Close()
 	g := &reference{ctx: ctx, folder: want, report: report}
 	if family.IsDrafter(folder) {
-		drafter, err := family.OpenDrafter(ctx, folder, nil)
+		drafter, err := family.OpenDrafter(ctx, folder, nil, nil)
 		if err != nil {
 			return err
 		}

@@ -161,6 +161,9 @@ func (e *Engine) Load(ctx context.Context, r LoadRequest) (Loaded, error) {
 	}
 	err = e.thread.Do(ctx, func() error {
 		fresh, err := open(ctx, target, drafter, r.Progress)
+		if err == nil {
+			err = fresh.warm(ctx)
+		}
 		if err != nil {
 			fresh.close()
 			mlxbind.ClearCache()
@@ -272,12 +275,32 @@ func open(ctx context.Context, target library.Description, drafter *library.Desc
 		return p, err
 	}
 	defer side.Close()
-	if p.drafter, err = family.OpenDrafter(ctx, side, told); err != nil {
+	if p.drafter, err = family.OpenDrafter(ctx, side, p.target, told); err != nil {
 		return p, err
 	}
 	p.drafter.Fit(p.target.Geometry().Vocabulary)
 	p.info.Drafter = info(*drafter, p.drafter.Bytes())
 	return p, nil
+}
+
+// warm writes a few tokens that nobody sees, so that what is compiled at first use, for a
+// single row and for a full block, does not hold up the first answer.
+func (p *pair) warm(ctx context.Context) error {
+	knobs := decode.Knobs{Sampling: sample.Settings{TopP: 1}}
+	if p.drafter != nil {
+		knobs.Gamma = p.drafter.Block()
+	}
+	for _, drafter := range []models.Drafter{p.drafter, nil} {
+		_, err := decode.Run(ctx, []int{0, 0}, decode.Config{
+			Target: p.target, Drafter: drafter, Knobs: func() decode.Knobs { return knobs }, MaxTokens: 3,
+			Stop: func(int) bool { return false }, Round: func(decode.Round) bool { return true },
+		})
+		if err != nil {
+			return err
+		}
+		knobs.Gamma = 0
+	}
+	return nil
 }
 
 func info(d library.Description, bytes int64) *ModelInfo {

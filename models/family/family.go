@@ -22,7 +22,7 @@ var targets = map[string]func(context.Context, *checkpoint.Folder, Progress) (mo
 	"gemma4_unified_text": openGemma4,
 }
 
-var drafters = map[string]func(context.Context, *checkpoint.Folder, Progress) (models.Drafter, error){
+var drafters = map[string]func(context.Context, *checkpoint.Folder, models.Target, Progress) (models.Drafter, error){
 	"Gemma4DSparkModel": openDeepSpec,
 }
 
@@ -30,7 +30,7 @@ func openGemma4(ctx context.Context, f *checkpoint.Folder, p Progress) (models.T
 	return plain(gemma4.Load(ctx, f, p))
 }
 
-func openDeepSpec(ctx context.Context, f *checkpoint.Folder, p Progress) (models.Drafter, error) {
+func openDeepSpec(ctx context.Context, f *checkpoint.Folder, _ models.Target, p Progress) (models.Drafter, error) {
 	d, err := deepspec.Load(ctx, f, p)
 	if err != nil {
 		return nil, err
@@ -69,11 +69,13 @@ func OpenTarget(ctx context.Context, folder *checkpoint.Folder, progress Progres
 	return open(ctx, folder, progress)
 }
 
-// OpenDrafter loads the drafter in folder.
-func OpenDrafter(ctx context.Context, folder *checkpoint.Folder, progress Progress) (models.Drafter, error) {
+// OpenDrafter loads the drafter in folder, to draft for target, which must outlive it: a drafter
+// may use the target's embedding and head. Where only the drafter's own part is wanted, target
+// may be nil.
+func OpenDrafter(ctx context.Context, folder *checkpoint.Folder, target models.Target, progress Progress) (models.Drafter, error) {
 	open := drafters[architecture(folder)]
 	if open == nil {
 		return nil, &checkpoint.Error{Kind: checkpoint.KindArchitecture, Path: folder.Dir(), Key: "architectures", Detail: fmt.Sprintf("no code for a drafter of architecture %q", architecture(folder))}
 	}
-	return open(ctx, folder, progress)
+	return open(ctx, folder, target, progress)
 }

@@ -217,6 +217,11 @@ func (t *Target) step(i int) mlxbind.Graph {
 	}
 }
 
+// Embed implements models.Target.
+func (t *Target) Embed(s *mlxbind.Scope, tokens mlxbind.Array) mlxbind.Array {
+	return t.table.Rows(s, tokens)
+}
+
 // Geometry implements models.Target.
 func (t *Target) Geometry() models.Geometry { return t.geometry }
 
