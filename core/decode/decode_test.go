@@ -81,6 +81,8 @@ func (c *chain) Logits(s *mlxbind.Scope, hidden mlxbind.Array) mlxbind.Array {
 	return c.rows(s, s.AsType(s.Reshape(hidden, -1), mlxbind.Int32))
 }
 
+func (c *chain) Embed(s *mlxbind.Scope, tokens mlxbind.Array) mlxbind.Array { return c.rows(s, tokens) }
+
 func (c *chain) Extend(s *mlxbind.Scope, context models.Context, tapped []mlxbind.Array) {
 	context.(*position).n += tapped[0].Dim(0)
 }
