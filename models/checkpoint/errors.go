@@ -25,13 +25,14 @@ const (
 	KindUnsupported         // well-formed, but of a kind that is not handled
 	KindArchitecture        // a model family that is not handled; Detail is its name
 	KindSuperseded          // a drafter of an old kind that has to be trained again
+	KindNotWritable         // it cannot be written (permission, full or ejected drive, I/O error)
 	KindMismatch            // tensors and configuration contradict each other
 	KindWrongRole           // a drafter where a target is wanted, or the reverse
 )
 
 var kindNames = [...]string{"unknown", "not found", "not a folder", "not readable", "empty", "not a checkpoint",
 	"no config", "no weights", "incomplete", "corrupt", "bad config", "unsupported", "unknown architecture",
-	"superseded", "mismatch", "wrong role"}
+	"superseded", "not writable", "mismatch", "wrong role"}
 
 func (k Kind) String() string {
 	if k < 0 || int(k) >= len(kindNames) {
@@ -40,7 +41,7 @@ func (k Kind) String() string {
 	return kindNames[k]
 }
 
-// Error is a failure to read a checkpoint.
+// Error is a failure to read or to write a checkpoint.
 type Error struct {
 	Kind   Kind
 	Path   string   // the file or folder concerned

@@ -116,6 +116,11 @@ func aboutFolder(e *checkpoint.Error) (what, next string) {
 		return fmt.Sprintf("%s is a file, not a model's folder.", place), "Choose the folder that holds it."
 	case checkpoint.KindNotReadable:
 		return fmt.Sprintf("%s can't be read.", place), "See that you may open it and, if it is on another drive, that the drive is connected."
+	case checkpoint.KindNotWritable:
+		if errors.Is(e, syscall.ENOSPC) {
+			return fmt.Sprintf("There is not enough room on the disk to write %s.", place), "Make room, or choose another place."
+		}
+		return fmt.Sprintf("%s can't be written.", place), "See that you may write there and, if it is on another drive, that the drive is connected."
 	case checkpoint.KindEmpty:
 		return fmt.Sprintf("The folder %s is empty.", place), "Choose a folder with a model in it."
 	case checkpoint.KindNotACheckpoint, checkpoint.KindNoConfig:

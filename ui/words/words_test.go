@@ -24,6 +24,7 @@ func TestEveryErrorIsASentence(t *testing.T) {
 	}
 	all = append(all,
 		&checkpoint.Error{Kind: checkpoint.KindIncomplete, Path: "/models/x", Files: []string{"model-00002-of-00003.safetensors"}},
+		&checkpoint.Error{Kind: checkpoint.KindNotWritable, Path: "/models/x", Err: syscall.ENOSPC},
 		&library.PairError{Target: "A", Drafter: "B", Field: "hidden size", Want: "64", Got: "32"},
 		&library.PairError{Target: "A", Drafter: "B", Field: "role", Want: "drafter", Got: "target"},
 		&chat.TemplateError{File: "x", Message: "System role not supported", Refused: true},
