@@ -134,7 +134,7 @@ func TestGreedyTextIsThePlainOne(t *testing.T) {
 		list, limit = list[len(list)-2:], 180
 		grid = []Knobs{{Gamma: 1}, {Gamma: 3, Threshold: 0.5}, {Gamma: 7}, {Gamma: 7, Threshold: 0.9}}
 	}
-	for _, prompt := range list {
+	for i, prompt := range list {
 		for _, ignore := range []bool{false, true} {
 			base := ask(prompt, Knobs{})
 			base.IgnoreStop, base.MaxTokens = ignore, limit
@@ -142,7 +142,10 @@ func TestGreedyTextIsThePlainOne(t *testing.T) {
 			if plain.Rounds != len(plain.TokenIDs)-1+map[StopReason]int{StopToken: 1}[plain.Stop] {
 				t.Errorf("%q: %d plain rounds for %d tokens", prompt, plain.Rounds, len(plain.TokenIDs))
 			}
-			for _, k := range grid {
+			for j, k := range grid {
+				if ignore && long() && i%3 != j%3 {
+					continue // past the end, each prompt takes its third of the grid
+				}
 				r := ask(prompt, k)
 				r.IgnoreStop, r.MaxTokens = ignore, limit
 				got := generate(t, e, r)
