@@ -50,7 +50,7 @@ type Description struct {
 	FileBytes          int64 // of the weight files
 	TensorBytes        int64 // of what would be read
 	HalfBytes          int64 // the part of TensorBytes held in 16-bit floats
-	SkippedBytes       int64 // vision and audio towers, never read
+	SkippedBytes       int64 // vision and audio towers and what else is never read
 	DType              checkpoint.DType
 	Precision          string // "bf16", "4-bit", "mxfp4", "4–8-bit mixed"
 	ModulesByPrecision []ModuleCount
@@ -60,6 +60,9 @@ type Description struct {
 
 	Cache CacheLayout
 	Moe   bool // mixture of experts
+
+	borrowers int  // layers at the end that use an earlier one's keys and values
+	tied      bool // the embedding is the output layer too
 
 	// Drafters only.
 	TargetFamily  string
@@ -215,29 +218,25 @@ func undescribed(l *checkpoint.Listing) error {
 	return &checkpoint.Error{Kind: checkpoint.KindNotACheckpoint, Path: l.Dir, Detail: "no config.json and no safetensors weights"}
 }
 
-// skipped reports whether a tensor belongs to a part that writing text never needs.
-func skipped(name string) bool {
-	for {
-		rest, ok := strings.CutPrefix(name, "model.")
-		if !ok {
-			break
-		}
-		name = rest
+// unread tells whether a tensor or module belongs to a part that is never read.
+func (d *Description) unread(name string) bool {
+	bare := checkpoint.Bare(name)
+	if checkpoint.Beside(name) || d.tied && (bare == "lm_head" || strings.HasPrefix(bare, "lm_head.")) {
+		return true
 	}
-	for _, part := range []string{"vision_tower.", "audio_tower.", "embed_vision.", "embed_audio.", "vision_embedder.",
-		"vision_model.", "audio_model.", "multi_modal_projector."} {
-		if strings.HasPrefix(name, part) {
-			return true
-		}
+	var layer int
+	var module string
+	if n, _ := fmt.Sscanf(bare, "layers.%d.self_attn.%s", &layer, &module); n != 2 || layer < d.Layers-d.borrowers {
+		return false
 	}
-	return false
+	return strings.HasPrefix(module, "k_") || strings.HasPrefix(module, "v_")
 }
 
 func (d *Description) readTensors(f *checkpoint.Folder) error {
 	d.FileBytes = f.FileBytes()
 	quantized := map[string]*checkpoint.Quantization{}
 	for _, module := range f.QuantizedModules() {
-		if skipped(module) {
+		if d.unread(module) {
 			continue
 		}
 		q, err := f.Quantization(module)
@@ -250,12 +249,14 @@ func (d *Description) readTensors(f *checkpoint.Folder) error {
 	byType := map[checkpoint.DType]int64{}
 	for _, name := range f.Names() {
 		t, _ := f.Tensor(name)
-		if skipped(name) {
+		if d.unread(name) {
 			d.SkippedBytes += t.Size
 			continue
 		}
 		d.TensorBytes += t.Size
-		if t.DType == checkpoint.BF16 || t.DType == checkpoint.F16 {
+		// Rows of the table of token inputs are widened as they are looked up.
+		half := t.DType == checkpoint.BF16 || t.DType == checkpoint.F16
+		if half && !strings.HasPrefix(checkpoint.Bare(name), "embed_tokens_per_layer.") {
 			d.HalfBytes += t.Size
 		}
 		module, part := name, ""

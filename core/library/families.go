@@ -142,12 +142,14 @@ func (d *Description) readGemma4(c *checkpoint.Config) error {
 	if len(kinds) != d.Layers {
 		return c.Fail("layer_types", "%d entries for %d layers", len(kinds), d.Layers)
 	}
-	shared, err := c.IntOr("num_kv_shared_layers", 0)
-	if err != nil {
+	if d.borrowers, err = c.IntOr("num_kv_shared_layers", 0); err != nil {
 		return err
 	}
-	if shared < 0 || shared >= d.Layers {
-		return c.Fail("num_kv_shared_layers", "%d of %d layers", shared, d.Layers)
+	if d.borrowers < 0 || d.borrowers >= d.Layers {
+		return c.Fail("num_kv_shared_layers", "%d of %d layers", d.borrowers, d.Layers)
+	}
+	if d.tied, err = c.BoolOr("tie_word_embeddings", true); err != nil {
+		return err
 	}
 	for i, kind := range kinds {
 		switch kind {
@@ -155,7 +157,7 @@ func (d *Description) readGemma4(c *checkpoint.Config) error {
 		default:
 			return c.Fail("layer_types", "%q is not a kind of layer that is known", kind)
 		}
-		if i >= d.Layers-shared {
+		if i >= d.Layers-d.borrowers {
 			continue // it uses an earlier layer's keys and values
 		}
 		if kind == "full_attention" {
@@ -164,8 +166,17 @@ func (d *Description) readGemma4(c *checkpoint.Config) error {
 			d.Cache.WindowLayers++
 		}
 	}
-	// K=V layers keep both: keys are rotated and scaled, values are not.
-	full, err := heads(c, "num_global_key_value_heads", "num_key_value_heads", "global_head_dim", "head_dim")
+	// K=V layers keep both: keys are rotated and scaled, values are not. Only they have a head count of
+	// their own.
+	sharedValues, err := c.BoolOr("attention_k_eq_v", false)
+	if err != nil {
+		return err
+	}
+	headCount := "num_key_value_heads"
+	if sharedValues {
+		headCount = "num_global_key_value_heads"
+	}
+	full, err := heads(c, headCount, "num_key_value_heads", "global_head_dim", "head_dim")
 	if err != nil {
 		return err
 	}

@@ -112,7 +112,7 @@ func (p *policy) readEntries(block *Config) error {
 			continue
 		}
 		p.exact[module] = entry
-		if bare := bareModule(module); !hasKey(p.bare, bare) {
+		if bare := Bare(module); !hasKey(p.bare, bare) {
 			p.bare[bare] = entry
 		}
 	}
@@ -134,25 +134,11 @@ func readPacking(c *Config) (packing, error) {
 	return p, err
 }
 
-// bareModule strips the prefixes under which checkpoints wrap a language model.
-func bareModule(module string) string {
-	for {
-		switch {
-		case strings.HasPrefix(module, "model."):
-			module = module[len("model."):]
-		case strings.HasPrefix(module, "language_model."):
-			module = module[len("language_model."):]
-		default:
-			return module
-		}
-	}
-}
-
 func (p *policy) entry(module string) (packing, bool) {
 	if e, ok := p.exact[module]; ok {
 		return e, true
 	}
-	e, ok := p.bare[bareModule(module)]
+	e, ok := p.bare[Bare(module)]
 	return e, ok
 }
 

@@ -11,6 +11,8 @@ type Shape struct {
 	Heads, KeyHeads      int
 	HeadDim              int
 	SharedValues         bool // values are the normalized key projection, before its weight and rotation
+	Borrows              bool // attends to the keys and values of an earlier layer and has none of its own
+	TokenInput           int  // width of the token's own input to the layer; 0: there is none
 	Eps                  float32
 }
 
@@ -18,6 +20,7 @@ type Shape struct {
 //
 //	h += postAttention(o(attention(norm(h))))
 //	h += postFeedforward(down(gelu(gate f)·up f)), f = preFeedforward(h)
+//	h += postInput(inputProjection(gelu(inputGate h)·input)), in the small models
 //	h *= scalar
 //
 // Queries and keys are normalized per head with a weight, values without, and scores are not
@@ -30,6 +33,10 @@ type Layer struct {
 	projection                                                *nn.Linear    // queries, keys, values, stacked
 	keys                                                      *nn.Linear    // the part of projection after the queries
 	output, gate, up, down                                    *nn.Linear
+
+	// With a token input only.
+	inputGate, inputProjection *nn.Linear
+	postInput                  mlxbind.Array // [hidden]
 }
 
 // Scale is what attention scores are multiplied by.
@@ -40,8 +47,11 @@ func LoadLayer(l *nn.Loader, prefix string, shape Shape) *Layer {
 	norm := func(name string, n int) mlxbind.Array { return l.Tensor(prefix+name+".weight", n) }
 	width := shape.HeadDim
 	query, key := shape.Heads*width, shape.KeyHeads*width
-	modules := []nn.Module{{Name: prefix + "self_attn.q_proj", Out: query}, {Name: prefix + "self_attn.k_proj", Out: key}}
-	if !shape.SharedValues {
+	modules := []nn.Module{{Name: prefix + "self_attn.q_proj", Out: query}}
+	if !shape.Borrows {
+		modules = append(modules, nn.Module{Name: prefix + "self_attn.k_proj", Out: key})
+	}
+	if !shape.Borrows && !shape.SharedValues {
 		modules = append(modules, nn.Module{Name: prefix + "self_attn.v_proj", Out: key})
 	}
 	layer := &Layer{
@@ -60,8 +70,18 @@ func LoadLayer(l *nn.Loader, prefix string, shape Shape) *Layer {
 	// One value would become part of a compiled kernel, and every layer would need its own.
 	scalar := l.Tensor(prefix+"layer_scalar", 1)
 	layer.scalar = l.Own(func(s *mlxbind.Scope) mlxbind.Array { return s.Contiguous(s.Broadcast(scalar, shape.Hidden)) })
+	if shape.TokenInput > 0 {
+		layer.inputGate = l.Linear(shape.Hidden, nn.Module{Name: prefix + "per_layer_input_gate", Out: shape.TokenInput})
+		layer.inputProjection = l.Linear(shape.TokenInput, nn.Module{Name: prefix + "per_layer_projection", Out: shape.Hidden})
+		layer.postInput = norm("post_per_layer_input_norm", shape.Hidden)
+	}
+	queryNorm := norm("self_attn.q_norm", width)
+	if shape.Borrows {
+		layer.headNorm = queryNorm
+		return layer
+	}
 	layer.keys = l.Rows(layer.projection, query, query+len(modules[1:])*key)
-	queryNorm, keyNorm := norm("self_attn.q_norm", width), norm("self_attn.k_norm", width)
+	keyNorm := norm("self_attn.k_norm", width)
 	layer.headNorm = l.Own(func(s *mlxbind.Scope) mlxbind.Array {
 		rows := []mlxbind.Array{s.Broadcast(queryNorm, shape.Heads, width), s.Broadcast(keyNorm, shape.KeyHeads, width)}
 		if !shape.SharedValues {
@@ -76,9 +96,14 @@ func LoadLayer(l *nn.Loader, prefix string, shape Shape) *Layer {
 func (y *Layer) NewCache(window int) *nn.Cache { return nn.NewCache(y.KeyHeads, y.KeyHeads, window) }
 
 // Project maps h [batch, n, hidden] to queries [batch, heads, n, d] and cache rows
-// [batch, 2·key heads, n, d], both turned to their positions.
+// [batch, 2·key heads, n, d], both turned to their positions; a layer that borrows has no rows
+// (the zero Array).
 func (y *Layer) Project(s *mlxbind.Scope, h mlxbind.Array, turn nn.Turn) (queries, rows mlxbind.Array) {
 	x := y.projection.Apply(s, nn.RMSNorm(s, h, y.inputNorm, y.Eps))
+	if y.Borrows {
+		x = s.Reshape(x, x.Dim(0), x.Dim(1), y.Heads, y.HeadDim)
+		return turn.Apply(s, nn.RMSNorm(s, x, y.headNorm, y.Eps)), mlxbind.Array{}
+	}
 	turned, values := y.turn(s, x, y.headNorm, turn)
 	queries = s.Slice(turned, 1, 0, y.Heads)
 	keys := s.Slice(turned, 1, y.Heads, y.Heads+y.KeyHeads)
@@ -109,9 +134,19 @@ func (y *Layer) turn(s *mlxbind.Scope, x, weight mlxbind.Array, turn nn.Turn) (t
 
 // Finish adds what attention found [batch, n, heads·d] to h and runs the feedforward half.
 func (y *Layer) Finish(s *mlxbind.Scope, h, attended mlxbind.Array) mlxbind.Array {
+	return y.FinishWith(s, h, attended, mlxbind.Array{})
+}
+
+// FinishWith is Finish for a layer that may take the tokens' own input [batch, n, token input]
+// too; the zero Array for one that does not.
+func (y *Layer) FinishWith(s *mlxbind.Scope, h, attended, input mlxbind.Array) mlxbind.Array {
 	h = s.Add(h, nn.RMSNorm(s, y.output.Apply(s, attended), y.postAttention, y.Eps))
 	f := nn.RMSNorm(s, h, y.preFeedforward, y.Eps)
 	fed := y.down.Apply(s, s.Multiply(nn.GELU(s, y.gate.Apply(s, f)), y.up.Apply(s, f)))
 	h = s.Add(h, nn.RMSNorm(s, fed, y.postFeedforward, y.Eps))
+	if y.TokenInput > 0 {
+		own := s.Multiply(nn.GELU(s, y.inputGate.Apply(s, h)), input)
+		h = s.Add(h, nn.RMSNorm(s, y.inputProjection.Apply(s, own), y.postInput, y.Eps))
+	}
 	return s.Multiply(h, y.scalar)
 }

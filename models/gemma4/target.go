@@ -24,7 +24,8 @@ type Target struct {
 
 	weights *nn.Weights
 	table   *nn.Embedding
-	head    *nn.Linear // nil when the table serves as head
+	inputs  *tokenInputs // nil in the larger models
+	head    *nn.Linear   // nil when the table serves as head
 	norm    mlxbind.Array
 	layers  []layer
 	full    *nn.Rotary
@@ -38,6 +39,7 @@ type Target struct {
 type layer struct {
 	*Layer
 	sliding bool
+	source  int // the layer whose keys and values it attends to: itself, unless it borrows
 }
 
 // Load reads the text model of folder. progress, which may be nil, is told the bytes read.
@@ -66,21 +68,26 @@ func Load(ctx context.Context, folder *checkpoint.Folder, progress func(done int
 	}
 	t.window = c.Whole("sliding_window", 0)
 	tied := c.Flag("tie_word_embeddings", true)
+	inputWidth := c.Whole("hidden_size_per_layer_input", 0)
+	borrowers := c.Whole("num_kv_shared_layers", 0)
+	doubled := c.Flag("use_double_wide_mlp", false)
 	for key, unsupported := range map[string]bool{
 		"enable_moe_block":            c.Flag("enable_moe_block", false),
-		"hidden_size_per_layer_input": c.Whole("hidden_size_per_layer_input", 0) != 0,
-		"num_kv_shared_layers":        c.Whole("num_kv_shared_layers", 0) != 0,
-		"use_double_wide_mlp":         c.Flag("use_double_wide_mlp", false),
+		"attention_bias":              c.Flag("attention_bias", false),
+		"use_bidirectional_attention": c.Text("use_bidirectional_attention", "") == "all",
 	} {
 		if unsupported && c.Err == nil {
 			c.Err = &checkpoint.Error{Kind: checkpoint.KindUnsupported, Path: text.Path(), Key: key, Detail: "this form of Gemma 4 is not supported"}
 		}
 	}
-	if act := c.Text("hidden_activation", "gelu_pytorch_tanh"); act != "gelu_pytorch_tanh" {
+	if act := c.Text("hidden_activation", "gelu_pytorch_tanh"); act != "gelu_pytorch_tanh" && c.Err == nil {
 		c.Err = text.Fail("hidden_activation", "is %q; only gelu_pytorch_tanh is supported", act)
 	}
 	if c.Err == nil && len(kinds) != t.geometry.Layers {
 		c.Err = text.Fail("layer_types", "lists %d layers of %d", len(kinds), t.geometry.Layers)
+	}
+	if c.Err == nil && (borrowers < 0 || borrowers >= t.geometry.Layers) {
+		c.Err = text.Fail("num_kv_shared_layers", "is %d of %d layers", borrowers, t.geometry.Layers)
 	}
 	if c.Err != nil {
 		return nil, c.Err
@@ -96,19 +103,34 @@ func Load(ctx context.Context, folder *checkpoint.Folder, progress func(done int
 
 	l := nn.NewLoader(ctx, folder, progress)
 	t.weights = l.Weights
-	prefix, err := prefixOf(folder)
-	if err != nil {
-		return nil, err
+	first, ok := folder.Find("embed_tokens.weight")
+	if !ok {
+		return nil, &checkpoint.Error{Kind: checkpoint.KindIncomplete, Path: folder.Dir(), Tensor: "model.embed_tokens.weight", Detail: "missing from the checkpoint"}
 	}
+	prefix := strings.TrimSuffix(first, "embed_tokens.weight")
 	t.table = l.Embedding(prefix+"embed_tokens", t.geometry.Vocabulary, t.geometry.Hidden)
 	t.scale = EmbeddingScale(folder, prefix+"embed_tokens", t.geometry.Hidden)
 	t.norm = l.Tensor(prefix+"norm.weight", t.geometry.Hidden)
-	if head := strings.TrimSuffix(prefix, "model.") + "lm_head"; !tied && l.Has(head+".weight") {
-		t.head = l.Linear(t.geometry.Hidden, nn.Module{Name: head, Out: t.geometry.Vocabulary})
+	if inputWidth > 0 {
+		t.inputs = loadTokenInputs(l, folder, prefix, t.geometry, c.Whole("vocab_size_per_layer_input", t.geometry.Vocabulary), inputWidth, t.eps)
+		l.Fail(c.Err)
+	}
+	if !tied {
+		head, ok := folder.Find("lm_head.weight")
+		if !ok {
+			head = "lm_head.weight"
+		}
+		t.head = l.Linear(t.geometry.Hidden, nn.Module{Name: strings.TrimSuffix(head, ".weight"), Out: t.geometry.Vocabulary})
 	}
 	t.full, t.sliding = l.Rotary(fullDim, fullTheta, fullShare), l.Rotary(headDim, slidingTheta, slidingShare)
+	own := t.geometry.Layers - borrowers
+	source := map[string]int{} // the last layer of each kind that has keys and values of its own
 	for i, kind := range kinds {
-		shape := Shape{Hidden: t.geometry.Hidden, Intermediate: intermediate, Heads: heads, KeyHeads: keyHeads, HeadDim: headDim, Eps: t.eps}
+		shape := Shape{Hidden: t.geometry.Hidden, Intermediate: intermediate, Heads: heads, KeyHeads: keyHeads, HeadDim: headDim,
+			Borrows: i >= own, TokenInput: inputWidth, Eps: t.eps}
+		if shape.Borrows && doubled {
+			shape.Intermediate *= 2
+		}
 		switch kind {
 		case "sliding_attention":
 		case "full_attention":
@@ -116,8 +138,14 @@ func Load(ctx context.Context, folder *checkpoint.Folder, progress func(done int
 		default:
 			l.Fail(text.Fail("layer_types", "layer %d is %q", i, kind))
 		}
-		t.layers = append(t.layers, layer{LoadLayer(l, fmt.Sprintf("%slayers.%d.", prefix, i), shape), kind == "sliding_attention"})
+		if !shape.Borrows {
+			source[kind] = i
+		} else if _, ok := source[kind]; !ok {
+			l.Fail(text.Fail("num_kv_shared_layers", "layer %d finds no earlier %s layer to share keys and values with", i, kind))
+		}
+		t.layers = append(t.layers, layer{LoadLayer(l, fmt.Sprintf("%slayers.%d.", prefix, i), shape), kind == "sliding_attention", source[kind]})
 	}
+	l.NothingElse(t.mayLie)
 	if err := l.Err(); err != nil {
 		l.Weights.Close()
 		return nil, err
@@ -160,21 +188,33 @@ func Rope(config *checkpoint.Config, kind string, theta float64) (float64, float
 // the table is stored wider.
 func EmbeddingScale(folder *checkpoint.Folder, module string, hidden int) float64 {
 	scale := math.Sqrt(float64(hidden))
-	if t, ok := folder.Tensor(module + ".weight"); ok && t.DType == checkpoint.F32 {
-		return float64(float32(scale))
+	// A packed table has the type of its scales.
+	for _, part := range []string{".weight", ".scales"} {
+		if t, ok := folder.Tensor(module + part); ok && t.DType == checkpoint.F32 {
+			return float64(float32(scale))
+		}
 	}
 	bits := math.Float32bits(float32(scale))
 	bits += 0x7fff + bits>>16&1
 	return float64(math.Float32frombits(bits &^ 0xffff))
 }
 
-func prefixOf(folder *checkpoint.Folder) (string, error) {
-	for _, prefix := range []string{"model.", "language_model.model.", "model.language_model.", ""} {
-		if _, ok := folder.Tensor(prefix + "embed_tokens.weight"); ok {
-			return prefix, nil
-		}
+// mayLie tells which tensors of the language model need not be read: keys and values of layers that
+// borrow theirs or make both from one projection, and an output layer beside a table that serves as
+// one.
+func (t *Target) mayLie(bare string) bool {
+	if t.head == nil && strings.HasPrefix(bare, "lm_head.") {
+		return true
 	}
-	return "", &checkpoint.Error{Kind: checkpoint.KindIncomplete, Path: folder.Dir(), Tensor: "model.embed_tokens.weight", Detail: "missing from the checkpoint"}
+	for i, y := range t.layers {
+		rest, ok := strings.CutPrefix(bare, fmt.Sprintf("layers.%d.self_attn.", i))
+		if !ok {
+			continue
+		}
+		module, _, _ := strings.Cut(rest, ".")
+		return module == "v_norm" || module == "v_proj" && y.SharedValues || y.Borrows && (module == "k_proj" || module == "v_proj" || module == "k_norm")
+	}
+	return false
 }
 
 func (t *Target) compile() {
@@ -193,16 +233,25 @@ func (t *Target) compile() {
 }
 
 // step builds segment i: from (h, attended, the turn's arrays), or (tokens, …) at the front, to
-// (h, queries, rows), or (h, final) at the end.
+// (h, queries, rows), or (h, final) at the end. Layers that borrow make no rows. With token inputs,
+// the front's results end with them, and so does what later segments are given.
 func (t *Target) step(i int) mlxbind.Graph {
 	return func(s *mlxbind.Scope, in []mlxbind.Array) []mlxbind.Array {
-		var h mlxbind.Array
+		var h, inputs mlxbind.Array
 		if i == 0 {
-			h = t.table.Rows(s, s.Reshape(in[0], 1, -1))
+			tokens := s.Reshape(in[0], 1, -1)
+			h = t.table.Rows(s, tokens)
 			h = s.Multiply(h, s.Scalar(t.scale, h.DType()))
+			if t.inputs != nil {
+				inputs = t.inputs.all(s, tokens, h)
+			}
 			in = in[1:]
 		} else {
-			h = t.layers[i-1].Finish(s, in[0], in[1])
+			if t.inputs != nil {
+				last := len(in) - 1
+				inputs, in = t.inputs.layer(s, in[last], i-1), in[:last]
+			}
+			h = t.layers[i-1].FinishWith(s, in[0], in[1], inputs)
 			in = in[2:]
 		}
 		if i == len(t.layers) {
@@ -213,7 +262,14 @@ func (t *Target) step(i int) mlxbind.Graph {
 			rotary = t.sliding
 		}
 		queries, rows := t.layers[i].Project(s, h, rotary.Over(in))
-		return []mlxbind.Array{h, queries, rows}
+		out := []mlxbind.Array{h, queries}
+		if rows.Valid() {
+			out = append(out, rows)
+		}
+		if i == 0 && t.inputs != nil {
+			out = append(out, inputs)
+		}
+		return out
 	}
 }
 
@@ -240,12 +296,15 @@ func (t *Target) Close() {
 // NewState implements models.Target.
 func (t *Target) NewState() models.State {
 	st := &nn.State{}
-	for _, y := range t.layers {
+	for i, y := range t.layers {
 		window := 0
 		if y.sliding {
 			window = t.window
 		}
-		st.Caches = append(st.Caches, y.NewCache(window))
+		// Those that borrow come last, so that cache i is layer i's.
+		if y.source == i {
+			st.Caches = append(st.Caches, y.NewCache(window))
+		}
 	}
 	return st
 }
@@ -276,25 +335,33 @@ func (t *Target) forward(s *mlxbind.Scope, state models.State, tokens mlxbind.Ar
 			}
 		}
 	}
+	keys, values := make([]mlxbind.Array, len(caches)), make([]mlxbind.Array, len(caches))
+	var inputs []mlxbind.Array // of the tokens: one array, or none
 	out := t.between[0].Call(s, n, append([]mlxbind.Array{tokens}, turns[t.layers[0].sliding].Arrays()...)...)
+	if last := len(out) - 1; t.inputs != nil && last > 0 {
+		inputs, out = out[last:], out[:last]
+	}
 	for i, y := range t.layers {
 		if s.Err() != nil {
 			return mlxbind.Array{}, tapped
 		}
-		h, queries, rows := out[0], out[1], out[2]
+		h, queries := out[0], out[1]
 		tap(i-1, h)
-		keys, values := caches[i].Append(s, rows)
+		if y.source == i {
+			keys[i], values[i] = caches[i].Append(s, out[2])
+		}
+		k, v := keys[y.source], values[y.source]
 		mask, ok := masks[y.sliding]
 		if !ok {
-			mask = nn.Mask(s, n, keys.Dim(2), caches[i].Window(), queries.DType())
+			mask = nn.Mask(s, n, k.Dim(2), caches[y.source].Window(), queries.DType())
 			masks[y.sliding] = mask
 		}
-		attended := nn.Attend(s, queries, keys, values, Scale, mask)
+		attended := nn.Attend(s, queries, k, v, Scale, mask)
 		in := []mlxbind.Array{h, attended}
 		if i+1 < len(t.layers) {
 			in = append(in, turns[t.layers[i+1].sliding].Arrays()...)
 		}
-		out = t.between[i+1].Call(s, n, in...)
+		out = t.between[i+1].Call(s, n, append(in, inputs...)...)
 	}
 	if s.Err() != nil {
 		return mlxbind.Array{}, tapped

@@ -140,9 +140,8 @@ func (l *Loader) matrix(in int, modules []Module, spec *checkpoint.Quantization)
 }
 
 func (l *Loader) packed(in, out int, names func(string) []string, spec checkpoint.Quantization) mlxbind.Packed {
-	same := func(_ *mlxbind.Scope, a mlxbind.Array) mlxbind.Array { return a }
 	p := mlxbind.Packed{Packing: mlxbind.Packing{Bits: spec.Bits, GroupSize: spec.GroupSize, Mode: spec.Mode}}
-	p.Weight = l.load(names(".weight"), same, []int{out, in * spec.Bits / 32})
+	p.Weight = l.load(names(".weight"), asStored, []int{out, in * spec.Bits / 32})
 	p.Scales = l.load(names(".scales"), activation, []int{out, in / spec.GroupSize})
 	if l.Has(names(".biases")[0]) {
 		p.Biases = l.load(names(".biases"), activation, []int{out, in / spec.GroupSize})
@@ -186,20 +185,38 @@ type Embedding struct {
 
 // Embedding loads module's table.
 func (l *Loader) Embedding(module string, rows, width int) *Embedding {
-	spec := l.quantization(module)
-	names := func(suffix string) []string { return []string{module + suffix} }
-	if spec == nil {
-		table := l.load(names(".weight"), activation, []int{rows, width})
-		return &Embedding{table: table, head: matrix{plain: l.Own(func(s *mlxbind.Scope) mlxbind.Array { return s.Transpose(table) })}}
+	e := l.embedding(module, rows, width, activation)
+	if e.table.Valid() {
+		e.head.plain = l.Own(func(s *mlxbind.Scope) mlxbind.Array { return s.Transpose(e.table) })
 	}
-	p := l.packed(width, rows, names, *spec)
-	return &Embedding{packed: p, head: matrix{packed: p}}
+	e.head.packed = e.packed
+	return e
+}
+
+// Lookup loads a table that serves only to look rows up, and has no Head. It stays as it is
+// stored: floats are widened row by row as they are gathered.
+func (l *Loader) Lookup(module string, rows, width int) *Embedding {
+	return l.embedding(module, rows, width, asStored)
+}
+
+func (l *Loader) embedding(module string, rows, width int, convert converter) *Embedding {
+	spec := l.quantization(module)
+	if spec == nil {
+		return &Embedding{table: l.pieces(module+".weight", convert, rows, width)}
+	}
+	p := mlxbind.Packed{Packing: mlxbind.Packing{Bits: spec.Bits, GroupSize: spec.GroupSize, Mode: spec.Mode}}
+	p.Weight = l.pieces(module+".weight", asStored, rows, width*spec.Bits/32)
+	p.Scales = l.pieces(module+".scales", convert, rows, width/spec.GroupSize)
+	if l.Has(module + ".biases") {
+		p.Biases = l.pieces(module+".biases", convert, rows, width/spec.GroupSize)
+	}
+	return &Embedding{packed: p}
 }
 
 // Rows gathers tokens [..] → [.., width].
 func (e *Embedding) Rows(s *mlxbind.Scope, tokens mlxbind.Array) mlxbind.Array {
 	if e.table.Valid() {
-		return s.Take(e.table, tokens, 0)
+		return activation(s, s.Take(e.table, tokens, 0))
 	}
 	p := e.packed
 	dtype := mlxbind.Float32
@@ -209,9 +226,9 @@ func (e *Embedding) Rows(s *mlxbind.Scope, tokens mlxbind.Array) mlxbind.Array {
 		dtype = mlxbind.BFloat16
 	}
 	p.Weight = s.Take(p.Weight, tokens, 0)
-	p.Scales = s.Take(p.Scales, tokens, 0)
+	p.Scales = activation(s, s.Take(p.Scales, tokens, 0))
 	if p.Biases.Valid() {
-		p.Biases = s.Take(p.Biases, tokens, 0)
+		p.Biases = activation(s, s.Take(p.Biases, tokens, 0))
 	}
 	return s.Dequantize(p, dtype)
 }

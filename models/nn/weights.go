@@ -41,12 +41,13 @@ type Loader struct {
 	folder   *checkpoint.Folder
 	progress func(done int64)
 	done     int64
+	read     map[string]bool // names of the tensors read so far
 	err      error
 }
 
 // NewLoader prepares to read folder. progress, which may be nil, is told the bytes read so far.
 func NewLoader(ctx context.Context, folder *checkpoint.Folder, progress func(done int64)) *Loader {
-	return &Loader{Weights: &Weights{}, ctx: ctx, folder: folder, progress: progress}
+	return &Loader{Weights: &Weights{}, ctx: ctx, folder: folder, progress: progress, read: map[string]bool{}}
 }
 
 // Err is the first error.
@@ -68,8 +69,13 @@ func (l *Loader) Has(name string) bool {
 // Tensor reads one tensor, of any shape if none is given (−1 matches any length). Floats
 // become float32 on a processor.
 func (l *Loader) Tensor(name string, shape ...int) mlxbind.Array {
-	return l.load([]string{name}, func(s *mlxbind.Scope, a mlxbind.Array) mlxbind.Array { return activation(s, a) }, shape)
+	return l.load([]string{name}, activation, shape)
 }
+
+// converter turns an array as stored into the one that is kept.
+type converter func(*mlxbind.Scope, mlxbind.Array) mlxbind.Array
+
+func asStored(_ *mlxbind.Scope, a mlxbind.Array) mlxbind.Array { return a }
 
 // activation converts floats to the type that activations have on this device.
 func activation(s *mlxbind.Scope, a mlxbind.Array) mlxbind.Array {
@@ -98,7 +104,7 @@ func (l *Loader) Own(work func(s *mlxbind.Scope) mlxbind.Array) mlxbind.Array {
 }
 
 // load reads tensors, stacks them along their first axis, converts and keeps the result.
-func (l *Loader) load(names []string, convert func(*mlxbind.Scope, mlxbind.Array) mlxbind.Array, shape []int) mlxbind.Array {
+func (l *Loader) load(names []string, convert converter, shape []int) mlxbind.Array {
 	if l.err != nil {
 		return mlxbind.Array{}
 	}
@@ -106,9 +112,8 @@ func (l *Loader) load(names []string, convert func(*mlxbind.Scope, mlxbind.Array
 	var first checkpoint.Tensor
 	dims := []int(nil)
 	for i, name := range names {
-		t, ok := l.folder.Tensor(name)
+		t, ok := l.find(name)
 		if !ok {
-			l.err = &checkpoint.Error{Kind: checkpoint.KindIncomplete, Path: l.folder.Dir(), Tensor: name, Detail: "missing from the checkpoint"}
 			return mlxbind.Array{}
 		}
 		if i == 0 {
@@ -120,8 +125,7 @@ func (l *Loader) load(names []string, convert func(*mlxbind.Scope, mlxbind.Array
 			dims[0] += t.Shape[0]
 		}
 		part := make([]byte, t.Size)
-		if err := l.folder.Read(l.ctx, t, part); err != nil {
-			l.err = err
+		if !l.fill(t, part) {
 			return mlxbind.Array{}
 		}
 		if raw == nil {
@@ -129,19 +133,9 @@ func (l *Loader) load(names []string, convert func(*mlxbind.Scope, mlxbind.Array
 		} else {
 			raw = append(raw, part...)
 		}
-		l.done += t.Size
-		if l.progress != nil {
-			l.progress(l.done)
-		}
 	}
-	if !fits(dims, shape) {
-		l.err = &checkpoint.Error{Kind: checkpoint.KindMismatch, Path: first.File, Tensor: strings.Join(names, " + "),
-			Detail: fmt.Sprintf("has shape %v where the configuration needs %v", dims, shape)}
-		return mlxbind.Array{}
-	}
-	dtype, ok := dtypes[string(first.DType)]
+	dtype, ok := l.agrees(first, strings.Join(names, " + "), dims, shape)
 	if !ok {
-		l.err = &checkpoint.Error{Kind: checkpoint.KindUnsupported, Path: first.File, Tensor: first.Name, Detail: fmt.Sprintf("element type %v", first.DType)}
 		return mlxbind.Array{}
 	}
 	s := mlxbind.NewScope()
@@ -153,6 +147,105 @@ func (l *Loader) load(names []string, convert func(*mlxbind.Scope, mlxbind.Array
 	}
 	l.Weights.bytes += a.Bytes()
 	return l.Weights.own(s, a)
+}
+
+// tablePiece is how much of a table is read at once.
+const tablePiece = 32 << 20
+
+// pieces is load for one tensor that may be huge, such as a table of all tokens: it is read and
+// converted a few rows at a time, so that nothing but the result is ever held whole.
+func (l *Loader) pieces(name string, convert converter, shape ...int) mlxbind.Array {
+	t, ok := l.find(name)
+	if !ok || t.Size <= tablePiece || len(t.Shape) != 2 {
+		return l.load([]string{name}, convert, shape)
+	}
+	dtype, ok := l.agrees(t, name, t.Shape, shape)
+	if !ok {
+		return mlxbind.Array{}
+	}
+	rows := t.Shape[0]
+	step := max(1, int(tablePiece/(t.Size/int64(rows))))
+	raw := make([]byte, t.Part(0, step).Size)
+	var table mlxbind.Array
+	for at := 0; at < rows; at += step {
+		part := t.Part(at, min(at+step, rows))
+		if !l.fill(part, raw[:part.Size]) {
+			break
+		}
+		s := mlxbind.NewScope()
+		piece := convert(s, s.Data(raw[:part.Size], dtype, part.Shape...))
+		if at == 0 {
+			table = s.Hold(s.Zeros(piece.DType(), shape...))
+		}
+		next := s.Update(table, piece, 0, at)
+		// Our handle goes before the update is evaluated, so that it happens in place.
+		table.Free()
+		table = s.Hold(next)
+		if err := s.Eval(table); err != nil {
+			l.Fail(fmt.Errorf("%s: tensor %s: %w", t.File, name, err))
+		}
+		s.Close()
+	}
+	if l.err != nil {
+		table.Free()
+		return mlxbind.Array{}
+	}
+	l.Weights.bytes += table.Bytes()
+	l.Weights.held = append(l.Weights.held, table)
+	return table
+}
+
+// find looks a tensor up that must be there.
+func (l *Loader) find(name string) (checkpoint.Tensor, bool) {
+	if l.err != nil {
+		return checkpoint.Tensor{}, false
+	}
+	t, ok := l.folder.Tensor(name)
+	if !ok {
+		l.err = &checkpoint.Error{Kind: checkpoint.KindIncomplete, Path: l.folder.Dir(), Tensor: name, Detail: "missing from the checkpoint"}
+	}
+	l.read[name] = true
+	return t, ok
+}
+
+// fill reads a tensor, or a part of one.
+func (l *Loader) fill(t checkpoint.Tensor, raw []byte) bool {
+	if err := l.folder.Read(l.ctx, t, raw); err != nil {
+		l.Fail(err)
+		return false
+	}
+	l.done += t.Size
+	if l.progress != nil {
+		l.progress(l.done)
+	}
+	return true
+}
+
+// agrees compares a stored shape with the one that the configuration needs, and looks the element
+// type up.
+func (l *Loader) agrees(t checkpoint.Tensor, names string, have, want []int) (mlxbind.DType, bool) {
+	dtype, ok := dtypes[string(t.DType)]
+	switch {
+	case !fits(have, want):
+		l.err = &checkpoint.Error{Kind: checkpoint.KindMismatch, Path: t.File, Tensor: names,
+			Detail: fmt.Sprintf("has shape %v where the configuration needs %v", have, want)}
+	case !ok:
+		l.err = &checkpoint.Error{Kind: checkpoint.KindUnsupported, Path: t.File, Tensor: t.Name, Detail: fmt.Sprintf("element type %v", t.DType)}
+	}
+	return dtype, l.err == nil
+}
+
+// NothingElse fails if the language model has a tensor that was not read, unless spare says that
+// it may lie there: then configuration and weights describe different models, and the text would
+// be wrong without a sign.
+func (l *Loader) NothingElse(spare func(bare string) bool) {
+	for _, name := range l.folder.Names() {
+		bare := checkpoint.Bare(name)
+		if l.err == nil && !l.read[name] && !checkpoint.Beside(name) && !strings.Contains(name, "rotary_emb.") && !spare(bare) {
+			t, _ := l.folder.Tensor(name)
+			l.err = &checkpoint.Error{Kind: checkpoint.KindMismatch, Path: t.File, Tensor: name, Detail: "the model that config.json describes has no such part"}
+		}
+	}
 }
 
 func fits(have, want []int) bool {
