@@ -10,8 +10,8 @@ import (
 	"firesteel/core/thread"
 	"firesteel/mlxbind"
 	"firesteel/models"
+	"firesteel/models/block"
 	"firesteel/models/checkpoint"
-	"firesteel/models/deepspec"
 	"firesteel/models/family"
 )
 
@@ -65,7 +65,7 @@ func golden(ctx context.Context, dir string, report func(Difference)) error {
 			return err
 		}
 		defer drafter.Close()
-		d, ok := drafter.(*deepspec.Drafter)
+		d, ok := drafter.(blockDrafter)
 		if !ok {
 			return fmt.Errorf("%s: no reference values are known for this kind of drafter", dir)
 		}
@@ -77,6 +77,16 @@ func golden(ctx context.Context, dir string, report func(Difference)) error {
 	}
 	defer target.Close()
 	return g.target(target)
+}
+
+// blockDrafter is a drafter whose inner values were recorded too.
+type blockDrafter interface {
+	models.Drafter
+	block.Model
+	Vocabulary() int
+	See(s *mlxbind.Scope, context *block.Context, positions mlxbind.Array, spare int) block.Sight
+	Slots(s *mlxbind.Scope, hidden, anchors mlxbind.Array, choose models.Chooser) block.Steps
+	Confidences(s *mlxbind.Scope, hidden mlxbind.Array, steps block.Steps) mlxbind.Array
 }
 
 // reference is an open golden file; its first error is kept.
@@ -237,8 +247,8 @@ func continueGreedily(t models.Target, state models.State, last mlxbind.Array, n
 	return out, nil
 }
 
-func (g *reference) drafter(d *deepspec.Drafter) error {
-	context := d.NewContext().(*deepspec.Context)
+func (g *reference) drafter(d blockDrafter) error {
+	context := d.NewContext().(*block.Context)
 	defer context.Close()
 	for r := 0; g.has(fmt.Sprintf("round%d.anchor", r)); r++ {
 		if err := g.round(d, context, fmt.Sprintf("round%d.", r)); err != nil {
@@ -248,7 +258,7 @@ func (g *reference) drafter(d *deepspec.Drafter) error {
 	return g.err
 }
 
-func (g *reference) round(d *deepspec.Drafter, context *deepspec.Context, prefix string) error {
+func (g *reference) round(d blockDrafter, context *block.Context, prefix string) error {
 	s := mlxbind.NewScope()
 	defer s.Close()
 	rows := g.array(s, prefix+"context_taps")

@@ -14,8 +14,8 @@ import (
 	"firesteel/core/thread"
 	"firesteel/mlxbind"
 	"firesteel/models"
+	"firesteel/models/block"
 	"firesteel/models/checkpoint"
-	"firesteel/models/deepspec"
 	"firesteel/models/family"
 )
 
@@ -98,7 +98,7 @@ func Pair(ctx context.Context, targetDir, drafterDir, file string, report func(D
 
 type replay struct {
 	target  models.Target
-	drafter *deepspec.Drafter
+	drafter blockDrafter
 	verdict Verdict
 	report  func(Disagreement)
 }
@@ -122,8 +122,8 @@ func (p *replay) open(ctx context.Context, targetDir, drafterDir string) error {
 		return err
 	}
 	var ok bool
-	if p.drafter, ok = drafter.(*deepspec.Drafter); !ok {
-		return fmt.Errorf("%s: reference rounds are for DeepSpec drafters", drafterDir)
+	if p.drafter, ok = drafter.(blockDrafter); !ok {
+		return fmt.Errorf("%s: reference rounds are for drafters that fill a block", drafterDir)
 	}
 	return nil
 }
@@ -200,7 +200,7 @@ func (p *replay) known(file string, lists ...[]int) error {
 
 // run replays the rounds of one text. text grows by what the file says was emitted.
 func (p *replay) run(ctx context.Context, name string, text []int, threshold float64, rounds []recordedRound) error {
-	state, context := p.target.NewState(), p.drafter.NewContext().(*deepspec.Context)
+	state, context := p.target.NewState(), p.drafter.NewContext().(*block.Context)
 	defer state.Close()
 	defer context.Close()
 	for i, want := range rounds {
@@ -228,7 +228,7 @@ func (p *replay) run(ctx context.Context, name string, text []int, threshold flo
 	return nil
 }
 
-func (p *replay) round(state models.State, context *deepspec.Context, text []int, threshold float64, want recordedRound,
+func (p *replay) round(state models.State, context *block.Context, text []int, threshold float64, want recordedRound,
 	say func(excused bool, format string, args ...any)) (bool, error) {
 	s := mlxbind.NewScope()
 	defer s.Close()

@@ -6,10 +6,10 @@ package deepspec
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"firesteel/mlxbind"
 	"firesteel/models"
+	"firesteel/models/block"
 	"firesteel/models/checkpoint"
 	"firesteel/models/gemma4"
 	"firesteel/models/nn"
@@ -25,15 +25,14 @@ type decoder interface {
 
 // Drafter is a DeepSpec drafter.
 type Drafter struct {
-	block, hidden, vocabulary int
-	fitted                    int // the target's vocabulary
-	taps                      []int
-	mask                      int32
-	eps                       float32
-	cap                       float64
-	embedding                 float64 // what embedded rows are multiplied by
-	scale                     float32 // what attention scores are multiplied by
-	dtype                     mlxbind.DType
+	*block.Drafter
+
+	hidden    int
+	taps      []int
+	mask      int32
+	eps       float32
+	cap       float64
+	embedding float64 // what embedded rows are multiplied by
 
 	weights    *nn.Weights
 	table      *nn.Embedding
@@ -43,23 +42,20 @@ type Drafter struct {
 	outputNorm mlxbind.Array
 	layers     []decoder
 	rotary     *nn.Rotary
-	markov     *markov     // nil without one
-	confidence *confidence // nil without one
 
 	between []*nn.Segment
 	extend  *nn.Segment
-	chains  map[chainKey]*nn.Segment
 }
 
 // Load reads a Gemma 4 drafter. progress, which may be nil, is told the bytes read.
 func Load(ctx context.Context, folder *checkpoint.Folder, progress func(done int64)) (*Drafter, error) {
 	config := folder.Config()
 	c := &checkpoint.Fields{Config: config}
+	parts := block.Parts{Size: c.Count("block_size"), Vocabulary: c.Count("vocab_size"), Scale: gemma4.Scale}
 	d := &Drafter{
-		block: c.Count("block_size"), hidden: c.Count("hidden_size"), vocabulary: c.Count("vocab_size"),
-		taps: c.Wholes("target_layer_ids"), mask: int32(c.Whole("mask_token_id", -1)),
+		hidden: c.Count("hidden_size"),
+		taps:   c.Wholes("target_layer_ids"), mask: int32(c.Whole("mask_token_id", -1)),
 		eps: float32(c.Number("rms_norm_eps", 1e-6)), cap: c.Number("final_logit_softcapping", 0),
-		scale: gemma4.Scale, chains: map[chainKey]*nn.Segment{},
 	}
 	shape := gemma4.Shape{
 		Hidden: d.hidden, Intermediate: c.Count("intermediate_size"), Heads: c.Count("num_attention_heads"),
@@ -79,8 +75,8 @@ func Load(ctx context.Context, folder *checkpoint.Folder, progress func(done int
 	if c.Err == nil && len(d.taps) == 0 {
 		c.Err = config.Fail("target_layer_ids", "is empty")
 	}
-	if c.Err == nil && (d.mask < 0 || int(d.mask) >= d.vocabulary) {
-		c.Err = config.Fail("mask_token_id", "is outside the vocabulary of %d", d.vocabulary)
+	if c.Err == nil && (d.mask < 0 || int(d.mask) >= parts.Vocabulary) {
+		c.Err = config.Fail("mask_token_id", "is outside the vocabulary of %d", parts.Vocabulary)
 	}
 	if c.Err == nil && sure && sureMarkov && rank == 0 {
 		c.Err = config.Fail("confidence_head_with_markov", "needs a markov_rank above 0")
@@ -95,46 +91,35 @@ func Load(ctx context.Context, folder *checkpoint.Folder, progress func(done int
 
 	l := nn.NewLoader(ctx, folder, progress)
 	d.weights = l.Weights
-	d.table = l.Embedding("embed_tokens", d.vocabulary, d.hidden)
+	d.table = l.Embedding("embed_tokens", parts.Vocabulary, d.hidden)
 	d.embedding = gemma4.EmbeddingScale(folder, "embed_tokens", d.hidden)
-	d.head = l.Linear(d.hidden, nn.Module{Name: "lm_head", Out: d.vocabulary})
+	d.head = l.Linear(d.hidden, nn.Module{Name: "lm_head", Out: parts.Vocabulary})
 	d.project = l.Linear(d.hidden*len(d.taps), nn.Module{Name: "fc", Out: d.hidden})
 	d.inputNorm = l.Tensor("hidden_norm.weight", d.hidden)
 	d.outputNorm = l.Tensor("norm.weight", d.hidden)
-	d.dtype = d.inputNorm.DType()
+	parts.DType = d.inputNorm.DType()
 	d.rotary = l.Rotary(shape.HeadDim, theta, share)
 	for i := range depth {
 		d.layers = append(d.layers, gemma4.LoadLayer(l, fmt.Sprintf("layers.%d.", i), shape))
 	}
 	if rank > 0 {
-		d.markov = loadMarkov(l, config, kind, d.vocabulary, d.hidden, rank)
+		parts.Markov = loadMarkov(l, config, kind, parts.Vocabulary, d.hidden, rank, parts.DType)
 	}
 	if sure {
-		d.confidence = loadConfidence(l, d.hidden, rank, sureMarkov)
+		parts.Confidence = loadConfidence(l, d.hidden, rank, sureMarkov)
 	}
 	if err := l.Err(); err != nil {
 		l.Weights.Close()
 		return nil, err
 	}
-	d.fitted = d.vocabulary
+	parts.Model = d
+	d.Drafter = block.New(parts)
 	d.compile()
 	return d, nil
 }
 
-// Block implements models.Drafter.
-func (d *Drafter) Block() int { return d.block }
-
-// Vocabulary is how many tokens its tables hold.
-func (d *Drafter) Vocabulary() int { return d.vocabulary }
-
-// Fit implements models.Drafter.
-func (d *Drafter) Fit(vocabulary int) { d.fitted = vocabulary }
-
 // Taps implements models.Drafter.
 func (d *Drafter) Taps() []int { return d.taps }
-
-// HasConfidence implements models.Drafter.
-func (d *Drafter) HasConfidence() bool { return d.confidence != nil }
 
 // Bytes implements models.Drafter.
 func (d *Drafter) Bytes() int64 { return d.weights.Bytes() }
@@ -145,15 +130,13 @@ func (d *Drafter) Close() {
 		g.Close()
 	}
 	d.extend.Close()
-	for _, g := range d.chains {
-		g.Close()
-	}
+	d.Drafter.Close()
 	d.weights.Close()
 }
 
 // NewContext implements models.Drafter.
 func (d *Drafter) NewContext() models.Context {
-	c := &Context{}
+	c := &block.Context{}
 	for _, y := range d.layers {
 		c.Caches = append(c.Caches, y.NewCache(0))
 	}
@@ -200,12 +183,12 @@ func (d *Drafter) step(i int) mlxbind.Graph {
 // Extend implements models.Drafter.
 func (d *Drafter) Extend(s *mlxbind.Scope, context models.Context, tapped []mlxbind.Array) {
 	s.Within(func(s *mlxbind.Scope) []mlxbind.Array {
-		d.extendBy(s, context.(*Context), tapped)
+		d.extendBy(s, context.(*block.Context), tapped)
 		return nil
 	})
 }
 
-func (d *Drafter) extendBy(s *mlxbind.Scope, c *Context, tapped []mlxbind.Array) {
+func (d *Drafter) extendBy(s *mlxbind.Scope, c *block.Context, tapped []mlxbind.Array) {
 	n := tapped[0].Dim(0)
 	turn := d.rotary.At(s, s.Ints([]int32{int32(c.Position())}, 1), n)
 	rows := d.extend.Call(s, n, append(append([]mlxbind.Array{}, tapped...), turn.Arrays()...)...)
@@ -217,58 +200,16 @@ func (d *Drafter) extendBy(s *mlxbind.Scope, c *Context, tapped []mlxbind.Array)
 	}
 }
 
-// Draft implements models.Drafter.
-func (d *Drafter) Draft(s *mlxbind.Scope, context models.Context, from models.Anchor, n int, choose models.Chooser, confidence bool) models.Draft {
-	confidence = confidence && d.confidence != nil
-	out := s.Within(func(s *mlxbind.Scope) []mlxbind.Array {
-		sight := d.See(s, context.(*Context), from.Position, from.Spare)
-		hidden := d.Hidden(s, sight, from.Token, from.Position)
-		if s.Err() != nil {
-			return nil
-		}
-		if n < d.block {
-			hidden = s.Slice(hidden, 1, 0, n)
-		}
-		var out []mlxbind.Array
-		if choose == nil {
-			out = d.greedy(n, confidence).Call(s, n, hidden, from.Token)
-		} else {
-			out = d.chain(s, hidden, from.Token, choose, confidence)
-		}
-		for i, a := range out {
-			// Off with the batch axis.
-			if a.Valid() {
-				out[i] = s.Reshape(a, a.Shape()[1:]...)
-			}
-		}
-		return out
-	})
-	if s.Err() != nil {
-		return models.Draft{}
-	}
-	draft := models.Draft{Tokens: out[0]}
-	out = out[1:]
-	if confidence {
-		draft.ConfidenceLogits = out[0]
-		out = out[1:]
-	}
-	if choose != nil {
-		draft.LogDistributions = out[0]
-	}
-	return draft
-}
-
-// Hidden runs the whole block for anchors [b] at positions [b], each looking through sight,
-// and returns its final rows [b, block, hidden]. The block is always full: rows see each other.
-func (d *Drafter) Hidden(s *mlxbind.Scope, sight Sight, anchors, positions mlxbind.Array) mlxbind.Array {
+// Hidden implements block.Model.
+func (d *Drafter) Hidden(s *mlxbind.Scope, sight block.Sight, anchors, positions mlxbind.Array) mlxbind.Array {
 	b := anchors.Dim(0)
-	masks := s.Broadcast(s.Scalar(float64(d.mask), mlxbind.Int32), b, d.block-1)
-	ids := s.Concatenate(1, s.Reshape(d.known(s, anchors), b, 1), masks)
+	masks := s.Broadcast(s.Scalar(float64(d.mask), mlxbind.Int32), b, d.Block()-1)
+	ids := s.Concatenate(1, s.Reshape(d.Known(s, anchors), b, 1), masks)
 	if positions.Dim(0) != b {
 		positions = s.Broadcast(positions, b)
 	}
-	turn := d.rotary.At(s, s.AsType(positions, mlxbind.Int32), d.block)
-	out := d.between[0].Call(s, b*d.block, append([]mlxbind.Array{ids}, turn.Arrays()...)...)
+	turn := d.rotary.At(s, s.AsType(positions, mlxbind.Int32), d.Block())
+	out := d.between[0].Call(s, b*d.Block(), append([]mlxbind.Array{ids}, turn.Arrays()...)...)
 	for i := range d.layers {
 		if s.Err() != nil {
 			return mlxbind.Array{}
@@ -278,7 +219,7 @@ func (d *Drafter) Hidden(s *mlxbind.Scope, sight Sight, anchors, positions mlxbi
 		if i+1 < len(d.layers) {
 			in = append(in, turn.Arrays()...)
 		}
-		out = d.between[i+1].Call(s, b*d.block, in...)
+		out = d.between[i+1].Call(s, b*d.Block(), in...)
 	}
 	if s.Err() != nil {
 		return mlxbind.Array{}
@@ -286,30 +227,7 @@ func (d *Drafter) Hidden(s *mlxbind.Scope, sight Sight, anchors, positions mlxbi
 	return out[0]
 }
 
-// known brings tokens into the range of the tables: a padding token of a larger target stands
-// for the last row, which drafts badly and harms nothing.
-func (d *Drafter) known(s *mlxbind.Scope, tokens mlxbind.Array) mlxbind.Array {
-	tokens = s.AsType(tokens, mlxbind.Int32)
-	if d.fitted <= d.vocabulary {
-		return tokens
-	}
-	return s.Minimum(tokens, s.Scalar(float64(d.vocabulary-1), mlxbind.Int32))
-}
-
-// fit gives logits [b, vocabulary] the target's width.
-func (d *Drafter) fit(s *mlxbind.Scope, logits mlxbind.Array) mlxbind.Array {
-	switch missing := d.fitted - d.vocabulary; {
-	case missing < 0:
-		return s.Slice(logits, -1, 0, d.fitted)
-	case missing > 0:
-		never := s.Broadcast(s.Scalar(math.Inf(-1), logits.DType()), logits.Dim(0), missing)
-		return s.Concatenate(-1, logits, never)
-	}
-	return logits
-}
-
-// BaseLogits maps hidden rows to logits before the Markov head: what the block alone would
-// say. Drafts are never drawn from them, so they are no distribution to accept by.
+// BaseLogits implements block.Model.
 func (d *Drafter) BaseLogits(s *mlxbind.Scope, hidden mlxbind.Array) mlxbind.Array {
 	return nn.SoftCap(s, d.head.Apply(s, hidden), d.cap)
 }

@@ -6,6 +6,7 @@ import (
 
 	"firesteel/mlxbind"
 	"firesteel/models"
+	"firesteel/models/block"
 	"firesteel/models/internal/mlxtest"
 )
 
@@ -18,8 +19,8 @@ func open(t *testing.T, name string) *Drafter {
 }
 
 // filled is a context of n made-up rows.
-func filled(s *mlxbind.Scope, d *Drafter, n int, seed uint64) *Context {
-	c := d.NewContext().(*Context)
+func filled(s *mlxbind.Scope, d *Drafter, n int, seed uint64) *block.Context {
+	c := d.NewContext().(*block.Context)
 	if n > 0 {
 		var tapped []mlxbind.Array
 		for i := range d.Taps() {
@@ -36,7 +37,7 @@ func TestRowsWithDifferentContextsAreSingleRuns(t *testing.T) {
 			d := open(t, name)
 			defer d.Close()
 			lengths, anchors := []int{0, 5, 23}, []int32{9, 100, 250}
-			var contexts []*Context
+			var contexts []*block.Context
 			var positions []int32
 			for i, n := range lengths {
 				contexts = append(contexts, filled(s, d, n, uint64(10*i)))
@@ -51,7 +52,7 @@ func TestRowsWithDifferentContextsAreSingleRuns(t *testing.T) {
 					t.Errorf("%s: row %d differs by %g from its single run", name, i, x)
 				}
 				single := d.Slots(s, alone, anchor, nil)
-				for k := range d.block {
+				for k := range d.Block() {
 					a := mlxtest.Floats(t, s, s.Slice(steps.Tokens[k], 0, i, i+1))
 					if b := mlxtest.Floats(t, s, single.Tokens[k]); a[0] != b[0] {
 						t.Errorf("%s: row %d, draft %d: %g and %g", name, i, k, a[0], b[0])
@@ -91,12 +92,12 @@ func TestShorterDraftsAreTheFirstOfLonger(t *testing.T) {
 		defer d.Close()
 		c := filled(s, d, 30, 1)
 		anchor := models.Anchor{Token: s.Ints([]int32{17}), Position: s.Ints([]int32{30})}
-		all := d.Draft(s, c, anchor, d.block, nil, true)
+		all := d.Draft(s, c, anchor, d.Block(), nil, true)
 		tokens, confidence := mlxtest.Floats(t, s, all.Tokens), mlxtest.Floats(t, s, all.ConfidenceLogits)
-		for n := 1; n < d.block; n++ {
+		for n := 1; n < d.Block(); n++ {
 			part := d.Draft(s, c, anchor, n, nil, true)
 			if x := mlxtest.Far(mlxtest.Floats(t, s, part.Tokens), tokens[:n]); x != 0 {
-				t.Errorf("%d drafts differ from the first %d of %d", n, n, d.block)
+				t.Errorf("%d drafts differ from the first %d of %d", n, n, d.Block())
 			}
 			if x := mlxtest.Far(mlxtest.Floats(t, s, part.ConfidenceLogits), confidence[:n]); !(x < 1e-4) {
 				t.Errorf("%d confidences differ by %g", n, x)
@@ -114,8 +115,8 @@ func TestRejectedRowsAreAsIfTheyWereNotThere(t *testing.T) {
 			t.Fatal(err)
 		}
 		at := s.Ints([]int32{14})
-		masked := d.Draft(s, long, models.Anchor{Token: s.Ints([]int32{8}), Position: at, Spare: 6}, d.block, nil, true)
-		dropped := d.Draft(s, short, models.Anchor{Token: s.Ints([]int32{8}), Position: at}, d.block, nil, true)
+		masked := d.Draft(s, long, models.Anchor{Token: s.Ints([]int32{8}), Position: at, Spare: 6}, d.Block(), nil, true)
+		dropped := d.Draft(s, short, models.Anchor{Token: s.Ints([]int32{8}), Position: at}, d.Block(), nil, true)
 		if x := mlxtest.Far(mlxtest.Floats(t, s, masked.ConfidenceLogits), mlxtest.Floats(t, s, dropped.ConfidenceLogits)); !(x < 1e-4) {
 			t.Errorf("confidences differ by %g", x)
 		}
@@ -134,7 +135,7 @@ func TestFitsATargetWithAnotherPadding(t *testing.T) {
 				d.Fit(vocabulary)
 			}
 			c := filled(s, d, 10, 4)
-			out := d.Draft(s, c, models.Anchor{Token: s.Ints([]int32{anchor}), Position: s.Ints([]int32{10})}, d.block, choose, false)
+			out := d.Draft(s, c, models.Anchor{Token: s.Ints([]int32{anchor}), Position: s.Ints([]int32{10})}, d.Block(), choose, false)
 			if err := s.Eval(out.Tokens); err != nil {
 				t.Fatal(err)
 			}

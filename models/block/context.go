@@ -1,4 +1,4 @@
-package deepspec
+package block
 
 import (
 	"firesteel/mlxbind"
@@ -29,10 +29,10 @@ type one struct {
 func (d *Drafter) See(s *mlxbind.Scope, context *Context, positions mlxbind.Array, spare int) Sight {
 	sight := &one{d: d, context: context}
 	if rows := context.Position(); spare > 0 && rows > 0 {
-		columns := s.Arange(0, float64(rows+d.block), 1, mlxbind.Int32)
+		columns := s.Arange(0, float64(rows+d.Block()), 1, mlxbind.Int32)
 		past := s.Less(columns, s.Reshape(s.AsType(positions, mlxbind.Int32), -1, 1, 1, 1))
 		own := s.GreaterEqual(columns, s.Scalar(float64(rows), mlxbind.Int32))
-		sight.mask = nn.Additive(s, s.Or(past, own), d.dtype)
+		sight.mask = nn.Additive(s, s.Or(past, own), d.parts.DType)
 	}
 	return sight
 }
@@ -62,10 +62,10 @@ func (d *Drafter) SeeEach(s *mlxbind.Scope, contexts []*Context) Sight {
 		lengths[i] = int32(c.Position())
 		sight.longest = max(sight.longest, c.Position())
 	}
-	columns := s.Arange(0, float64(sight.longest+d.block), 1, mlxbind.Int32)
+	columns := s.Arange(0, float64(sight.longest+d.Block()), 1, mlxbind.Int32)
 	past := s.Less(columns, s.Ints(lengths, len(contexts), 1, 1, 1))
 	own := s.GreaterEqual(columns, s.Scalar(float64(sight.longest), mlxbind.Int32))
-	sight.mask = nn.Additive(s, s.Or(past, own), d.dtype)
+	sight.mask = nn.Additive(s, s.Or(past, own), d.parts.DType)
 	return sight
 }
 
@@ -108,5 +108,5 @@ func (d *Drafter) attend(s *mlxbind.Scope, queries, block, keys, values, mask ml
 		}
 		k, v = s.Concatenate(2, keys, k), s.Concatenate(2, values, v)
 	}
-	return nn.Attend(s, queries, k, v, d.scale, mask)
+	return nn.Attend(s, queries, k, v, d.parts.Scale, mask)
 }
