@@ -96,6 +96,9 @@ func Load(ctx context.Context, folder *checkpoint.Folder, progress func(done int
 	if err != nil {
 		return nil, err
 	}
+	if !text.Has("rope_parameters") && !text.Has("partial_rotary_factor") {
+		fullShare = 0.25 // what the family has where a configuration is silent
+	}
 	slidingTheta, slidingShare, err := Rope(text, "sliding_attention", 1e4)
 	if err != nil {
 		return nil, err
@@ -155,33 +158,45 @@ func Load(ctx context.Context, folder *checkpoint.Folder, progress func(done int
 }
 
 // Rope reads theta and the share of pairs that turn for one kind of layer. The values stand in
-// rope_parameters, by kind or for all, or at the top.
+// rope_parameters under the kind's name; full attention also takes them without it, in
+// rope_parameters or at the top, where sliding attention has only a rope_local_base_freq.
 func Rope(config *checkpoint.Config, kind string, theta float64) (float64, float64, error) {
-	share := 1.0
-	sources := []*checkpoint.Config{config}
-	if config.Has("rope_parameters") {
-		all, err := config.Object("rope_parameters")
-		if err != nil {
-			return 0, 0, err
-		}
-		sources = append(sources, all)
-		if all.Has(kind) {
-			own, err := all.Object(kind)
-			if err != nil {
-				return 0, 0, err
-			}
-			sources = append(sources, own)
-		}
+	all, err := config.ObjectOr("rope_parameters")
+	if err != nil {
+		return 0, 0, err
 	}
+	own, err := all.ObjectOr(kind)
+	if err != nil {
+		return 0, 0, err
+	}
+	sources := []*checkpoint.Config{config, all, own} // the last to speak is right
+	if kind != "full_attention" {
+		c := &checkpoint.Fields{Config: config}
+		if theta = c.Number("rope_local_base_freq", theta); c.Err != nil {
+			return 0, 0, c.Err
+		}
+		sources = sources[2:]
+	}
+	share, form := 1.0, "proportional"
 	for _, source := range sources {
 		c := &checkpoint.Fields{Config: source}
 		theta = c.Number("rope_theta", theta)
 		share = c.Number("partial_rotary_factor", share)
+		form = c.Text("rope_type", form)
+		if factor := c.Number("factor", 1); factor != 1 && c.Err == nil {
+			c.Err = source.Fail("factor", "is %v; positions that are stretched are not supported", factor)
+		}
 		if c.Err != nil {
 			return 0, 0, c.Err
 		}
 	}
-	return theta, share, nil
+	switch form {
+	case "proportional":
+		return theta, share, nil
+	case "default":
+		return theta, 1, nil // which turns every pair, whatever else is stated
+	}
+	return 0, 0, config.Fail("rope_type", "is %q for %s; only default and proportional are supported", form, kind)
 }
 
 // EmbeddingScale is √hidden, rounded as the checkpoint's own type rounds it: bfloat16 unless
