@@ -2,7 +2,9 @@ package gemma4
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"os"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -13,8 +15,16 @@ import (
 	"firesteel/models/nn"
 )
 
-func open(t testing.TB) *Target {
-	target, err := Load(context.Background(), mlxtest.Golden(t, "gemma4-12b-like"), nil)
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if os.Getenv("FIRESTEEL_LONG") == "" {
+		flag.Set("rapid.checks", "30")
+	}
+	os.Exit(m.Run())
+}
+
+func open(t testing.TB, fixture string) *Target {
+	target, err := Load(context.Background(), mlxtest.Golden(t, fixture), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +63,14 @@ func lastRows(target *Target, state *nn.State) ([][]float32, error) {
 // However tokens come in and go again, the caches end as a fresh reading of what is left
 // would leave them, also past the sliding window.
 func TestRollbackLeavesTheCachesOfAFreshReading(t *testing.T) {
+	for _, fixture := range []string{"gemma4-12b-like", "gemma4-e4b-like"} {
+		t.Run(fixture, func(t *testing.T) { rollBack(t, fixture) })
+	}
+}
+
+func rollBack(t *testing.T, fixture string) {
 	var target *Target
-	mlxtest.On(t, func(*mlxbind.Scope) { target = open(t) })
+	mlxtest.On(t, func(*mlxbind.Scope) { target = open(t, fixture) })
 	defer mlxtest.On(t, func(*mlxbind.Scope) { target.Close() })
 	rapid.Check(t, func(r *rapid.T) {
 		steps := rapid.IntRange(1, 14).Draw(r, "steps")
@@ -120,7 +136,7 @@ func TestRollbackLeavesTheCachesOfAFreshReading(t *testing.T) {
 
 func TestSlidingCachesStayFlat(t *testing.T) {
 	mlxtest.On(t, func(*mlxbind.Scope) {
-		target := open(t)
+		target := open(t, "gemma4-12b-like")
 		defer target.Close()
 		state := target.NewState().(*nn.State)
 		defer state.Close()
@@ -155,7 +171,7 @@ func TestSlidingCachesStayFlat(t *testing.T) {
 
 func TestTapsChangeNothing(t *testing.T) {
 	mlxtest.On(t, func(*mlxbind.Scope) {
-		target := open(t)
+		target := open(t, "gemma4-12b-like")
 		defer target.Close()
 		tokens := []int32{5, 9, 200, 3, 17, 42, 8, 8, 1, 100}
 		run := func(taps []int) []float32 {
