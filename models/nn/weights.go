@@ -175,7 +175,9 @@ func (l *Loader) pieces(name string, convert converter, shape ...int) mlxbind.Ar
 		s := mlxbind.NewScope()
 		piece := convert(s, s.Data(raw[:part.Size], dtype, part.Shape...))
 		if at == 0 {
-			table = s.Hold(s.Zeros(piece.DType(), shape...))
+			empty := mlxbind.NewScope()
+			table = empty.Hold(empty.Zeros(piece.DType(), t.Shape...))
+			empty.Close()
 		}
 		next := s.Update(table, piece, 0, at)
 		// Our handle goes before the update is evaluated, so that it happens in place.
