@@ -1,6 +1,7 @@
 package library
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -41,6 +42,35 @@ func TestDescribeFixtures(t *testing.T) {
 		if err := d.Loadable(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// The small Gemma 4 models: layers that borrow keys and values keep none, their redundant tensors are
+// not read, and the table of token inputs is never widened.
+func TestDescribeSmallModels(t *testing.T) {
+	bare := describe(t, filepath.Join(fixtures, "gemma4-e4b-like"))
+	// 2 heads of 16 on sliding layers and of 32 on full ones; of eight layers the last four borrow.
+	if want := (CacheLayout{FullLayers: 1, FullRow: 128, WindowLayers: 3, WindowRow: 64, Window: 8}); bare.Cache != want {
+		t.Errorf("cache %+v, want %+v", bare.Cache, want)
+	}
+	const table = 320 * 8 * 16 * 2
+	if bare.HalfBytes != bare.TensorBytes-table || bare.WeightBytes(true) != 2*bare.TensorBytes-table || bare.SkippedBytes != 0 || bare.Loadable() != nil {
+		t.Errorf("%+v", bare)
+	}
+	dir := copyOf(t, "gemma4-e4b-like", t.TempDir(), nil)
+	if err := os.Rename(filepath.Join(dir, "model.safetensors"), filepath.Join(dir, "model-00001-of-00002.safetensors")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, map[string]string{"model-00002-of-00002.safetensors": weights(t, map[string][]int{"model.layers.4.self_attn.k_proj.weight": {32, 64},
+		"model.layers.7.self_attn.v_proj.weight": {64, 64}, "model.layers.5.self_attn.k_norm.weight": {16}, "lm_head.weight": {320, 64}, "model.audio_tower.x.weight": {3, 3}})})
+	full := describe(t, dir)
+	if full.TensorBytes != bare.TensorBytes || full.Parameters != bare.Parameters || full.SkippedBytes != 4*(32*64+64*64+16+320*64+9) {
+		t.Errorf("%+v", full)
+	}
+	// A head count of their own is only for full layers whose values are their keys.
+	d := describe(t, copyOf(t, "gemma4-e4b-like", t.TempDir(), func(c map[string]any) { c["num_global_key_value_heads"] = 1 }))
+	if d.Cache != bare.Cache {
+		t.Errorf("%+v", d.Cache)
 	}
 }
 

@@ -80,6 +80,25 @@ func TestRealTemplates(t *testing.T) {
 	}
 }
 
+// The real Gemma 3 template refuses two user turns in a row: they are sent as one.
+func TestRealTurnsAreMerged(t *testing.T) {
+	template, err := Load(realfiles.Dir(t, "gemma3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	system, reply := Message{"system", "Be brief."}, Message{"assistant", "Yes."}
+	apart := []Message{system, {"user", "One."}, reply, {"user", "Two."}, {"user", "Three."}}
+	var refused *TemplateError
+	if _, err := template.renderOnce(apart, true); !errors.As(err, &refused) || !refused.Refused {
+		t.Fatal("not refused:", err)
+	}
+	got, err := template.Render(apart, true)
+	want, err2 := template.Render([]Message{system, {"user", "One."}, reply, {"user", "Two.\n\nThree."}}, true)
+	if err != nil || err2 != nil || got != want {
+		t.Errorf("%q, %v, want %q, %v", got, err, want, err2)
+	}
+}
+
 func fromJSON(t testing.TB, d *json.Decoder) jinja.Value {
 	t.Helper()
 	tok, err := d.Token()
