@@ -28,7 +28,7 @@ const (
 
 // Supported lists the families that can be loaded today. Others that are known here are described
 // all the same, so that a person learns what a folder is. A drafter needs its target's family too.
-var Supported = []string{Gemma4, DeepSpec}
+var Supported = []string{Gemma4, Qwen3, DeepSpec}
 
 // Description is what a folder holds, as far as configuration and file headers tell.
 type Description struct {

@@ -11,17 +11,8 @@ import (
 	"firesteel/models"
 	"firesteel/models/block"
 	"firesteel/models/checkpoint"
-	"firesteel/models/gemma4"
 	"firesteel/models/nn"
 )
-
-// decoder is what a drafter needs of its family's layer.
-type decoder interface {
-	NewCache(window int) *nn.Cache
-	Project(s *mlxbind.Scope, h mlxbind.Array, turn nn.Turn) (queries, rows mlxbind.Array)
-	Rows(s *mlxbind.Scope, context mlxbind.Array, turn nn.Turn) mlxbind.Array
-	Finish(s *mlxbind.Scope, h, attended mlxbind.Array) mlxbind.Array
-}
 
 // Drafter is a DeepSpec drafter.
 type Drafter struct {
@@ -47,31 +38,19 @@ type Drafter struct {
 	extend  *nn.Segment
 }
 
-// Load reads a Gemma 4 drafter. progress, which may be nil, is told the bytes read.
+// Load reads a drafter. progress, which may be nil, is told the bytes read.
 func Load(ctx context.Context, folder *checkpoint.Folder, progress func(done int64)) (*Drafter, error) {
 	config := folder.Config()
 	c := &checkpoint.Fields{Config: config}
-	parts := block.Parts{Size: c.Count("block_size"), Vocabulary: c.Count("vocab_size"), Scale: gemma4.Scale}
+	parts := block.Parts{Size: c.Count("block_size"), Vocabulary: c.Count("vocab_size")}
 	d := &Drafter{
 		hidden: c.Count("hidden_size"),
 		taps:   c.Wholes("target_layer_ids"), mask: int32(c.Whole("mask_token_id", -1)),
 		eps: float32(c.Number("rms_norm_eps", 1e-6)), cap: c.Number("final_logit_softcapping", 0),
 	}
-	shape := gemma4.Shape{
-		Hidden: d.hidden, Intermediate: c.Count("intermediate_size"), Heads: c.Count("num_attention_heads"),
-		HeadDim: c.Count("global_head_dim"), SharedValues: c.Flag("attention_k_eq_v", false), Eps: d.eps,
-	}
-	if shape.SharedValues {
-		shape.KeyHeads = c.Count("num_global_key_value_heads")
-	} else {
-		shape.KeyHeads = c.Count("num_key_value_heads")
-	}
 	depth, rank := c.Count("num_hidden_layers"), c.Whole("markov_rank", 0)
 	kind := c.Text("markov_head_type", "vanilla")
 	sure, sureMarkov := c.Flag("enable_confidence_head", false), c.Flag("confidence_head_with_markov", false)
-	if act := c.Text("hidden_activation", "gelu_pytorch_tanh"); act != "gelu_pytorch_tanh" && c.Err == nil {
-		c.Err = config.Fail("hidden_activation", "is %q; only gelu_pytorch_tanh is supported", act)
-	}
 	if c.Err == nil && len(d.taps) == 0 {
 		c.Err = config.Fail("target_layer_ids", "is empty")
 	}
@@ -81,26 +60,24 @@ func Load(ctx context.Context, folder *checkpoint.Folder, progress func(done int
 	if c.Err == nil && sure && sureMarkov && rank == 0 {
 		c.Err = config.Fail("confidence_head_with_markov", "needs a markov_rank above 0")
 	}
+	own := readFamily(c)
 	if c.Err != nil {
 		return nil, c.Err
 	}
-	theta, share, err := gemma4.Rope(config, "full_attention", 1e6)
-	if err != nil {
-		return nil, err
-	}
+	parts.Scale = own.scale
 
 	l := nn.NewLoader(ctx, folder, progress)
 	d.weights = l.Weights
 	d.table = l.Embedding("embed_tokens", parts.Vocabulary, d.hidden)
-	d.embedding = gemma4.EmbeddingScale(folder, "embed_tokens", d.hidden)
+	d.embedding = own.embedding(folder)
 	d.head = l.Linear(d.hidden, nn.Module{Name: "lm_head", Out: parts.Vocabulary})
 	d.project = l.Linear(d.hidden*len(d.taps), nn.Module{Name: "fc", Out: d.hidden})
 	d.inputNorm = l.Tensor("hidden_norm.weight", d.hidden)
 	d.outputNorm = l.Tensor("norm.weight", d.hidden)
 	parts.DType = d.inputNorm.DType()
-	d.rotary = l.Rotary(shape.HeadDim, theta, share)
+	d.rotary = l.Rotary(own.headDim, own.theta, own.share)
 	for i := range depth {
-		d.layers = append(d.layers, gemma4.LoadLayer(l, fmt.Sprintf("layers.%d.", i), shape))
+		d.layers = append(d.layers, own.layer(l, fmt.Sprintf("layers.%d.", i)))
 	}
 	if rank > 0 {
 		parts.Markov = loadMarkov(l, config, kind, parts.Vocabulary, d.hidden, rank, parts.DType)
@@ -160,13 +137,15 @@ func (d *Drafter) compile() {
 	})
 }
 
-// step builds segment i of the block's way through the layers; see gemma4.Target.step.
+// step builds segment i of the block's way through the layers; see decoder.Target.step.
 func (d *Drafter) step(i int) mlxbind.Graph {
 	return func(s *mlxbind.Scope, in []mlxbind.Array) []mlxbind.Array {
 		var h mlxbind.Array
 		if i == 0 {
 			h = d.table.Rows(s, in[0])
-			h = s.Multiply(h, s.Scalar(d.embedding, h.DType()))
+			if d.embedding != 1 {
+				h = s.Multiply(h, s.Scalar(d.embedding, h.DType()))
+			}
 			in = in[1:]
 		} else {
 			h = d.layers[i-1].Finish(s, in[0], in[1])

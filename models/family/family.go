@@ -8,8 +8,10 @@ import (
 
 	"firesteel/models"
 	"firesteel/models/checkpoint"
+	"firesteel/models/decoder"
 	"firesteel/models/deepspec"
 	"firesteel/models/gemma4"
+	"firesteel/models/qwen3"
 )
 
 // Progress is told the bytes read so far; nil is allowed.
@@ -20,14 +22,20 @@ var targets = map[string]func(context.Context, *checkpoint.Folder, Progress) (mo
 	"gemma4_text":         openGemma4,
 	"gemma4_unified":      openGemma4,
 	"gemma4_unified_text": openGemma4,
+	"qwen3":               openQwen3,
 }
 
 var drafters = map[string]func(context.Context, *checkpoint.Folder, models.Target, Progress) (models.Drafter, error){
 	"Gemma4DSparkModel": openDeepSpec,
+	"Qwen3DSparkModel":  openDeepSpec,
 }
 
 func openGemma4(ctx context.Context, f *checkpoint.Folder, p Progress) (models.Target, error) {
-	return plain(gemma4.Load(ctx, f, p))
+	return target(gemma4.Load(ctx, f, p))
+}
+
+func openQwen3(ctx context.Context, f *checkpoint.Folder, p Progress) (models.Target, error) {
+	return target(qwen3.Load(ctx, f, p))
 }
 
 func openDeepSpec(ctx context.Context, f *checkpoint.Folder, _ models.Target, p Progress) (models.Drafter, error) {
@@ -38,8 +46,8 @@ func openDeepSpec(ctx context.Context, f *checkpoint.Folder, _ models.Target, p 
 	return d, nil
 }
 
-// plain keeps a nil pointer from becoming an interface that is not nil.
-func plain(t *gemma4.Target, err error) (models.Target, error) {
+// target keeps a nil pointer from becoming an interface that is not nil.
+func target(t *decoder.Target, err error) (models.Target, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"firesteel/mlxbind"
 	"firesteel/models"
+	"firesteel/models/decoder"
 	"firesteel/models/internal/mlxtest"
 	"firesteel/models/nn"
 )
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func open(t testing.TB, fixture string) *Target {
+func open(t testing.TB, fixture string) *decoder.Target {
 	target, err := Load(context.Background(), mlxtest.Golden(t, fixture), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +33,7 @@ func open(t testing.TB, fixture string) *Target {
 }
 
 // feed reads tokens and returns the logits of the last.
-func feed(target *Target, state models.State, tokens []int32) ([]float32, error) {
+func feed(target *decoder.Target, state models.State, tokens []int32) ([]float32, error) {
 	s := mlxbind.NewScope()
 	defer s.Close()
 	hidden, _ := target.Forward(s, state, s.Ints(tokens), nil)
@@ -41,7 +42,7 @@ func feed(target *Target, state models.State, tokens []int32) ([]float32, error)
 }
 
 // lastRows reads, for each layer, the rows that the next query could see.
-func lastRows(target *Target, state *nn.State) ([][]float32, error) {
+func lastRows(target *decoder.Target, state *nn.State) ([][]float32, error) {
 	s := mlxbind.NewScope()
 	defer s.Close()
 	var all [][]float32
@@ -69,7 +70,7 @@ func TestRollbackLeavesTheCachesOfAFreshReading(t *testing.T) {
 }
 
 func rollBack(t *testing.T, fixture string) {
-	var target *Target
+	var target *decoder.Target
 	mlxtest.On(t, func(*mlxbind.Scope) { target = open(t, fixture) })
 	defer mlxtest.On(t, func(*mlxbind.Scope) { target.Close() })
 	rapid.Check(t, func(r *rapid.T) {
