@@ -1,0 +1,278 @@
+package confidence
+
+import (
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// rounds draws rounds of a drafter whose slot k is accepted, given those before it, with chance
+// truth(k, z) for a logit z.
+func rounds(n, block int, seed uint64, truth func(k int, z float64) float64) []Sample {
+	random := rand.New(rand.NewPCG(seed, 1))
+	list := make([]Sample, n)
+	for i := range list {
+		list[i].Accepted = -1
+		for k := range block {
+			z := random.NormFloat64()*1.5 + 0.5
+			list[i].Logits = append(list[i].Logits, float32(z))
+			if list[i].Accepted < 0 && random.Float64() >= truth(k, z) {
+				list[i].Accepted = k
+			}
+		}
+		if list[i].Accepted < 0 {
+			list[i].Accepted = block
+		}
+	}
+	return list
+}
+
+func TestScoreByHand(t *testing.T) {
+	// Chances of 0.8 and 0.2 in one slot: four of five and none of five accepted.
+	var list []Sample
+	for i := range 5 {
+		list = append(list, Sample{[]float32{float32(math.Log(4))}, min(i, 1)}, Sample{[]float32{-float32(math.Log(4))}, 0})
+	}
+	s := Judge(list, nil, 1)[0]
+	near := func(name string, got, want float64) {
+		t.Helper()
+		if math.Abs(got-want) > 1e-6 {
+			t.Errorf("%s is %g, want %g", name, got, want)
+		}
+	}
+	near("error", s.Error, 0.1)                     // 0 for the first bin, 0.2 for the other
+	near("Brier", s.Brier, (4*0.04+0.64+5*0.04)/10) //
+	near("AUC", s.AUC, (4*5+4*0.5)/(4*6))           // the rejected one among the sure is a tie
+	near("predicted", s.Predicted, 0.5)             //
+	near("observed", s.Observed, 0.4)               //
+	if s.Rounds != 10 || len(s.Bins) != BinCount || s.Bins[4].Rounds+s.Bins[3].Rounds != 5 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestSlotsPastAStopDoNotCount(t *testing.T) {
+	scores := Judge([]Sample{{[]float32{1, 1}, 2}, {[]float32{1}, 1}}, nil, 3)
+	if scores[0].Rounds != 2 || scores[1].Rounds != 1 || scores[2].Rounds != 0 {
+		t.Errorf("%+v", scores)
+	}
+}
+
+func TestAUCIsTheChanceOfTheRightOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 30).Draw(t, "n")
+		predicted, accepted := make([]float64, n), make([]bool, n)
+		for i := range n {
+			predicted[i] = float64(rapid.IntRange(0, 8).Draw(t, "p")) / 8
+			accepted[i] = rapid.Bool().Draw(t, "y")
+		}
+		wins, pairs := 0.0, 0.0
+		for i := range n {
+			for j := range n {
+				if !accepted[i] || accepted[j] {
+					continue
+				}
+				pairs++
+				switch {
+				case predicted[i] > predicted[j]:
+					wins++
+				case predicted[i] == predicted[j]:
+					wins += 0.5
+				}
+			}
+		}
+		want := 0.5
+		if pairs > 0 {
+			want = wins / pairs
+		}
+		if got := auc(predicted, accepted); math.Abs(got-want) > 1e-12 {
+			t.Fatalf("%g, want %g", got, want)
+		}
+	})
+}
+
+func TestFitFindsTheCurve(t *testing.T) {
+	want := Curves{{1 / 2.0, 0}, {1 / 1.4, 0}, {1 / 0.6, 0}}
+	truth := func(k int, z float64) float64 { return want[k].Of(z) }
+	samples := rounds(20000, 3, 1, truth)
+	held := rounds(20000, 3, 2, truth)
+	curves := Fit(samples, 3)
+	before, after := Judge(held, nil, 3), Judge(held, curves, 3)
+	for k, c := range curves {
+		if r := c.Scale / want[k].Scale; r < 0.75 || r > 1.33 {
+			t.Errorf("slot %d: temperature %.2f, want %.2f", k, c.Temperature(), want[k].Temperature())
+		}
+		if after[k].Error > max(0.02, before[k].Error/2) {
+			t.Errorf("slot %d: error %.3f before, %.3f after", k, before[k].Error, after[k].Error)
+		}
+	}
+	if before[0].Error < 0.05 {
+		t.Errorf("the head is too good for this test: %.3f", before[0].Error)
+	}
+}
+
+func TestFewRoundsLeaveThingsAsTheyAre(t *testing.T) {
+	truth := func(int, float64) float64 { return 0.2 }
+	for _, c := range Fit(rounds(Few-1, 2, 3, truth), 2) {
+		if c != Plain {
+			t.Errorf("%+v from few rounds", c)
+		}
+	}
+	some, all := Fit(rounds(Few, 1, 3, truth), 1)[0], Fit(rounds(Enough, 1, 3, truth), 1)[0]
+	if d, e := math.Abs(math.Log(some.Scale))+math.Abs(some.Shift), math.Abs(math.Log(all.Scale))+math.Abs(all.Shift); d == 0 || d > e/2 {
+		t.Errorf("%+v from %d rounds, %+v from %d", some, Few, all, Enough)
+	}
+	for _, got := range Thresholds(rounds(FewForThreshold-1, 2, 3, truth), nil, 2, 0, Worth) {
+		if got != 0 {
+			t.Errorf("a threshold of %g from few rounds", got)
+		}
+	}
+	if Fit(nil, 2)[1] != Plain || len(Thresholds(nil, nil, 2, 0, Worth)) != 2 {
+		t.Error("no rounds at all")
+	}
+}
+
+func TestThresholdsOfASharpStep(t *testing.T) {
+	var list []Sample
+	for i := range 400 {
+		c := (float64(i) + 0.5) / 400
+		s := Sample{Logits: []float32{float32(math.Log(c / (1 - c))), 0, 9}}
+		if c > 0.6 {
+			s.Accepted = 1
+		}
+		list = append(list, s)
+	}
+	list = append(list, Sample{Logits: []float32{float32(math.NaN())}, Accepted: 1})
+	got := Thresholds(list, nil, 3, 0, 0.9)
+	// Of all above 0.56 nine in ten are above 0.6.
+	if got[0] < 0.5 || got[0] > 0.65 {
+		t.Errorf("a threshold of %g", got[0])
+	}
+	if got[1] != 1 || got[2] != 1 {
+		t.Errorf("drafts that are never accepted: %v", got)
+	}
+	if kept := Thresholds(list, nil, 3, 1, 0.9); kept[0] != 0 || kept[1] != 1 {
+		t.Errorf("the first is checked anyhow: %v", kept)
+	}
+}
+
+// TestThresholdsByDefinition compares with the rule as it is written, tried on each confidence.
+func TestThresholdsByDefinition(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var list []Sample
+		for range rapid.IntRange(FewForThreshold, 90).Draw(t, "n") {
+			z := float32(rapid.IntRange(-9, 9).Draw(t, "z")) / 3
+			list = append(list, Sample{[]float32{z}, rapid.IntRange(0, 1).Draw(t, "k")})
+		}
+		worth := rapid.SampledFrom([]float64{0.3, 0.5, 0.9}).Draw(t, "worth")
+		want := 1.0
+		for _, s := range list {
+			n, accepted := 0.0, 0.0
+			for _, o := range list {
+				if o.Logits[0] >= s.Logits[0] {
+					n++
+					accepted += float64(o.Accepted)
+				}
+			}
+			if (accepted+1)/(n+2) >= worth {
+				want = min(want, Plain.Of(float64(s.Logits[0])))
+			}
+		}
+		if got := Thresholds(list, nil, 1, 0, worth)[0]; got != want {
+			t.Fatalf("%g, want %g", got, want)
+		}
+	})
+}
+
+func TestPredictedSpeedIsWhatHappens(t *testing.T) {
+	samples := []Sample{{[]float32{2, -2, 2}, 3}, {[]float32{2, 2, 2}, 1}, {[]float32{-2, 2, 2}, 0}}
+	costs := Costs{Round: []float64{1, 2, 3, 4}}
+	all := Predict(samples, nil, Same(0), 0, costs)
+	if all.Checked != 3 || all.Tau != 7.0/3 || all.PerSecond != 7.0/12 {
+		t.Errorf("%+v", all)
+	}
+	some := Predict(samples, nil, Same(0.5), 0, costs) // 1, 3 and 0 are checked; 1, 1 and 0 kept
+	if some.Checked != 4.0/3 || some.Tau != 5.0/3 || some.PerSecond != 5.0/7 {
+		t.Errorf("%+v", some)
+	}
+	one := Predict(samples, nil, Same(1), 1, costs)
+	if one.Checked != 1 || one.Tau != 5.0/3 {
+		t.Errorf("%+v", one)
+	}
+	if each := Predict(samples, nil, Each([]float64{0, 0.5}), 0, costs); each.Checked != 7.0/3 {
+		t.Errorf("%+v", each)
+	}
+}
+
+func TestRoundTimesNeverFall(t *testing.T) {
+	var timing Timing
+	if timing.Curve(3) != nil {
+		t.Error("a curve from nothing")
+	}
+	for _, add := range [][2]float64{{1, 10}, {1, 12}, {1, 900}, {3, 8}, {5, 20}} {
+		timing.Add(int(add[0]), add[1])
+	}
+	got := timing.Curve(6)
+	if !slices.Equal(got, []float64{11, 11, 11, 11, 15.5, 20, 20}) {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestEveryTemperatureHasItsBand(t *testing.T) {
+	for temperature, want := range map[float64]string{0: "greedy", 9e-6: "greedy", 1e-5: "low", 0.5: "low", 0.51: "medium", 0.9: "medium",
+		1: "high", 1.25: "high", 1.3: "very high", 100: "very high"} {
+		if got := BandOf(temperature).Name; got != want {
+			t.Errorf("%g is %s, want %s", temperature, got, want)
+		}
+	}
+}
+
+func TestCalibrationsAreKeptByPair(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "made", "when needed")
+	pair := &Calibration{Target: Model{Identity: "a", Name: "T"}, Drafter: Model{Identity: "b"}, Block: 2}
+	if c, err := Read(dir, "a", "b"); c != nil || err != nil {
+		t.Fatal(c, err)
+	}
+	cold := &Measured{Temperature: 0, Curves: Curves{{2, 0.1}, {1, 0}}, Thresholds: []float64{0, 1}}
+	if _, err := pair.Keep(dir, cold); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pair.Keep(dir, &Measured{Temperature: 1}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Read(dir, "a", "b")
+	if err != nil || c.Target.Name != "T" || len(c.Bands) != 2 || c.For(0).Curves[0] != cold.Curves[0] || c.For(1.2).Temperature != 1 || c.For(0.5) != nil {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for _, other := range [][2]string{{"b", "a"}, {"a", "c"}, {"c", "b"}} {
+		if c, err := Read(dir, other[0], other[1]); c != nil || err != nil {
+			t.Errorf("%v: %v, %v", other, c, err)
+		}
+	}
+	var none *Calibration
+	if none.For(0) != nil {
+		t.Error("a calibration from none")
+	}
+	for _, damage := range []string{"", "{", `{"target":{"identity":"x"}}`,
+		`{"target":{"identity":"a"},"drafter":{"identity":"b"},"bands":{"low":null}}`,
+		`{"target":{"identity":"a"},"drafter":{"identity":"b"},"bands":{"low":{"curves":[{"scale":-1}]}}}`,
+		`{"target":{"identity":"a"},"drafter":{"identity":"b"},"bands":{"low":{"thresholds":[2]}}}`} {
+		if err := os.WriteFile(file(dir, "a", "b"), []byte(damage), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := Read(dir, "a", "b"); c != nil || err == nil {
+			t.Errorf("%q was read: %v", damage, c)
+		}
+	}
+	if whole, err := pair.Keep(dir, cold); err != nil || len(whole.Bands) != 1 {
+		t.Errorf("%+v, %v", whole, err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
