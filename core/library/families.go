@@ -79,6 +79,9 @@ func (d *Description) readConfig() error {
 	if err := d.readSizes(text); err != nil {
 		return err
 	}
+	if d.tied, err = text.BoolOr("tie_word_embeddings", family == Gemma4); err != nil {
+		return err
+	}
 	if family == Gemma4 {
 		return d.readGemma4(text)
 	}
@@ -147,9 +150,6 @@ func (d *Description) readGemma4(c *checkpoint.Config) error {
 	}
 	if d.borrowers < 0 || d.borrowers >= d.Layers {
 		return c.Fail("num_kv_shared_layers", "%d of %d layers", d.borrowers, d.Layers)
-	}
-	if d.tied, err = c.BoolOr("tie_word_embeddings", true); err != nil {
-		return err
 	}
 	for i, kind := range kinds {
 		switch kind {

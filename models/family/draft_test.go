@@ -114,6 +114,20 @@ func (d *draft) noise(name string, shape ...int) {
 	d.tensors[name] = tensor{"model.safetensors", checkpoint.F32, shape, data}
 }
 
+// head is how many bytes the output layer has that is to be read.
+func (d *draft) head() (bytes int64) {
+	tied, said := d.config["tie_word_embeddings"].(bool)
+	if tied || !said && d.text()["model_type"] != "qwen3" {
+		return 0
+	}
+	for name, x := range d.tensors {
+		if strings.HasPrefix(checkpoint.Bare(name), "lm_head.") {
+			bytes += int64(len(x.data))
+		}
+	}
+	return bytes
+}
+
 func (d *draft) json(v any) string {
 	d.t.Helper()
 	raw, err := json.Marshal(v)

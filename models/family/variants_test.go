@@ -29,6 +29,11 @@ const (
 	small  = "gemma4-e4b-like"       // token inputs, borrowed keys and values
 	double = "gemma4-e2b-like"       // and wider layers where they are borrowed
 	mixed  = "gemma4-e4b-like-mixed" // small, quantized module by module
+
+	qwen       = "qwen3-like" // with a head of its own
+	qwenTied   = "qwen3-tied-like"
+	qwenPacked = "qwen3-tied-like-q3"
+	qwenMicro  = "qwen3-like-mxfp4"
 )
 
 // under puts everything behind a prefix in place of "model.", the output layer behind head.
@@ -248,7 +253,32 @@ func variants() []variant {
 		{name: "a tensor missing", fixture: small, change: without("model.layers.6.post_per_layer_input_norm.weight"),
 			kind: checkpoint.KindIncomplete, parts: []string{"model.layers.6.post_per_layer_input_norm.weight"}},
 	}
-	return list
+	// What every family shares, once more where Qwen3's own reading of the configuration matters.
+	return append(list, []variant{
+		{name: "Qwen3: weight and scales apart", fixture: qwenPacked, change: all(apart, (*draft).index)},
+		{name: "Qwen3: no prefix", fixture: qwen, change: under("", "")},
+		{name: "Qwen3: as some converters write it", fixture: qwenMicro, change: under("language_model.model.", "language_model.")},
+		{name: "Qwen3: towers beside it", fixture: qwen, change: towers("model.")},
+		{name: "Qwen3: tied, with another head beside it", fixture: qwenTied, change: noise("lm_head.weight", 320, 64)},
+		{name: "Qwen3: untied, with a head", fixture: qwenTied, change: all(set("tie_word_embeddings", false), copied("model.embed_tokens", "lm_head"))},
+		{name: "Qwen3: untied, said nowhere", fixture: qwen, change: unset("tie_word_embeddings")},
+		{name: "Qwen3: untied, without a head", fixture: qwen, change: without("lm_head.weight"), kind: checkpoint.KindIncomplete, parts: []string{"lm_head.weight"}},
+		{name: "Qwen3: theta at the top", fixture: qwen, change: func(d *draft) {
+			d.config["rope_theta"] = d.config["rope_parameters"].(object)["rope_theta"]
+			delete(d.config, "rope_parameters")
+		}},
+		{name: "Qwen3: theta in both places", fixture: qwenTied, change: all(set("rope_theta", 1e6), set("rope_scaling", nil))},
+		{name: "Qwen3: stretched positions", fixture: qwen, change: set("rope_scaling", object{"rope_type": "yarn", "factor": 4}),
+			kind: checkpoint.KindBadConfig, parts: []string{"rope_scaling.rope_type"}},
+		{name: "Qwen3: quantized in words only", fixture: qwen, change: set("quantization_config", object{"bits": 4, "group_size": 64})},
+		{name: "Qwen3: quantized, but not in words", fixture: qwenMicro, change: unset("quantization", "quantization_config"),
+			kind: checkpoint.KindMismatch, parts: []string{"has no quantization"}},
+		{name: "Qwen3: packed in another mode than stated", fixture: qwenMicro, change: packings("model.layers.0.self_attn.q_proj", object{"bits": 4, "group_size": 32, "mode": "affine"}),
+			kind: checkpoint.KindMismatch, parts: []string{"model.layers.0.self_attn.q_proj.scales"}},
+		{name: "Qwen3: stale index", fixture: qwenTied, change: func(d *draft) { d.indexOf(map[string]string{"model.norm.weight": "model-00001-of-00003.safetensors"}) }},
+		{name: "Qwen3: biases that the configuration denies", fixture: qwen, change: noise("model.layers.0.self_attn.q_proj.bias", 64),
+			kind: checkpoint.KindMismatch, parts: []string{"model.layers.0.self_attn.q_proj.bias"}},
+	}...)
 }
 
 func TestVariants(t *testing.T) {
@@ -276,12 +306,7 @@ func TestVariants(t *testing.T) {
 			if off := mlxtest.Far(got.logits, want.logits); off > 1e-5 {
 				t.Errorf("logits differ by %g", off)
 			}
-			read := want.read
-			for name, x := range d.tensors {
-				if tied, said := d.config["tie_word_embeddings"].(bool); said && !tied && strings.HasPrefix(checkpoint.Bare(name), "lm_head.") {
-					read += int64(len(x.data))
-				}
-			}
+			read := want.read + d.head() - draftOf(t, v.fixture).head()
 			if got.read != read {
 				t.Errorf("%d bytes were read, not %d", got.read, read)
 			}
