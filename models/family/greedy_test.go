@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if os.Getenv("FIRESTEEL_LONG") == "" {
-		flag.Set("rapid.checks", "6")
+		flag.Set("rapid.checks", "4")
 	}
 	os.Exit(m.Run())
 }
