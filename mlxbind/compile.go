@@ -57,15 +57,20 @@ func (s *Scope) Call(f *Function, in ...Array) []Array {
 	results := C.mlx_vector_array_new()
 	defer func() { C.mlx_vector_array_free(results) }()
 	if C.mlx_closure_apply(&results, f.compiled, list) != 0 {
-		err := takeError("call")
-		if closureError != nil {
-			// MLX only says that the function failed; this says why.
-			err, closureError = closureError, nil
-		}
-		s.Fail(err)
+		s.Fail(closureFailure("call"))
 		return nil
 	}
 	return s.unpack(results)
+}
+
+// closureFailure is why a call into MLX that called a Go function failed.
+func closureFailure(operation string) error {
+	err := takeError(operation)
+	if closureError != nil {
+		// MLX only says that the function failed; this says why.
+		err, closureError = closureError, nil
+	}
+	return err
 }
 
 func (s *Scope) unpack(list C.mlx_vector_array) []Array {

@@ -57,6 +57,12 @@ type Drafter interface {
 	Taps() []int
 	// HasConfidence tells whether drafts come with confidences.
 	HasConfidence() bool
+	// Thresholds are what the checkpoint asks for: a draft that is less sure than its slot's
+	// threshold is not worth checking, nor are those after it. Slots without one, as all are when
+	// it is silent, have none.
+	Thresholds() []float64
+	// Kept is how many drafts are worth checking whatever a threshold says.
+	Kept() int
 	// Fit makes the drafter speak the target's vocabulary where the two differ by padding:
 	// it never drafts a token that the target lacks, and its distributions have the target's
 	// width. To be called before anything is drafted.

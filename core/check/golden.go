@@ -7,11 +7,13 @@ import (
 	"math"
 	"path/filepath"
 
+	"firesteel/core/library"
 	"firesteel/core/thread"
 	"firesteel/mlxbind"
 	"firesteel/models"
 	"firesteel/models/block"
 	"firesteel/models/checkpoint"
+	"firesteel/models/dflash"
 	"firesteel/models/family"
 )
 
@@ -29,8 +31,9 @@ type Difference struct {
 func (d Difference) Agrees() bool { return d.Max <= Limit }
 
 // Golden computes what dir/golden.safetensors holds from the checkpoint in dir and reports
-// each tensor's difference. It uses a thread of its own.
-func Golden(ctx context.Context, dir string, report func(Difference)) (compared, agreed int, err error) {
+// each tensor's difference. A drafter that borrows from its target finds it in targetDir, or, if
+// that is empty, beside itself. It uses a thread of its own.
+func Golden(ctx context.Context, dir, targetDir string, report func(Difference)) (compared, agreed int, err error) {
 	count := func(d Difference) {
 		compared++
 		if d.Agrees() {
@@ -43,40 +46,76 @@ func Golden(ctx context.Context, dir string, report func(Difference)) (compared,
 		return 0, 0, err
 	}
 	defer t.Close()
-	err = t.Do(ctx, func() error { return golden(ctx, dir, count) })
+	err = t.Do(ctx, func() error { return golden(ctx, dir, targetDir, count) })
 	return compared, agreed, err
 }
 
-func golden(ctx context.Context, dir string, report func(Difference)) error {
+func golden(ctx context.Context, dir, targetDir string, report func(Difference)) error {
 	folder, err := checkpoint.Open(dir)
 	if err != nil {
 		return err
 	}
 	defer folder.Close()
-	want, err := checkpoint.OpenFile(filepath.Join(dir, "golden.safetensors"))
-	if err != nil {
-		return err
-	}
-	defer want.Close()
-	g := &reference{ctx: ctx, folder: want, report: report}
+	g := &reference{ctx: ctx, report: report}
 	if family.IsDrafter(folder) {
-		drafter, err := family.OpenDrafter(ctx, folder, nil, nil)
+		target, err := borrowed(ctx, dir, targetDir)
+		if err != nil {
+			return err
+		}
+		if target != nil {
+			defer target.Close()
+		}
+		drafter, err := family.OpenDrafter(ctx, folder, target, nil)
 		if err != nil {
 			return err
 		}
 		defer drafter.Close()
-		d, ok := drafter.(blockDrafter)
-		if !ok {
-			return fmt.Errorf("%s: no reference values are known for this kind of drafter", dir)
+		if err := g.open(dir); err != nil {
+			return err
 		}
-		return g.drafter(d)
+		defer g.folder.Close()
+		switch d := drafter.(type) {
+		case *dflash.Drafter:
+			return g.dflash(d)
+		case blockDrafter:
+			return g.drafter(d)
+		}
+		return fmt.Errorf("%s: no reference values are known for this kind of drafter", dir)
 	}
 	target, err := family.OpenTarget(ctx, folder, nil)
 	if err != nil {
 		return err
 	}
 	defer target.Close()
+	if err := g.open(dir); err != nil {
+		return err
+	}
+	defer g.folder.Close()
 	return g.target(target)
+}
+
+// borrowed opens the target of a drafter that cannot be opened without it; nil for others.
+func borrowed(ctx context.Context, dir, targetDir string) (models.Target, error) {
+	if !checkpoint.HasDSpark(dir) {
+		return nil, nil
+	}
+	config, err := checkpoint.ReadDSpark(dir)
+	if err != nil {
+		return nil, err
+	}
+	if targetDir == "" {
+		found, ok := library.FindTarget(dir)
+		if !ok {
+			return nil, fmt.Errorf("%s: its target (%s) is not beside it; --target names another place", dir, config.TargetID)
+		}
+		targetDir = found
+	}
+	folder, err := checkpoint.Open(targetDir)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	return family.OpenTarget(ctx, folder, nil)
 }
 
 // blockDrafter is a drafter whose inner values were recorded too.
@@ -95,6 +134,11 @@ type reference struct {
 	folder *checkpoint.Folder
 	report func(Difference)
 	err    error
+}
+
+func (g *reference) open(dir string) (err error) {
+	g.folder, err = checkpoint.OpenFile(filepath.Join(dir, "golden.safetensors"))
+	return err
 }
 
 func (g *reference) has(name string) bool { _, ok := g.folder.Tensor(name); return ok }
@@ -126,6 +170,8 @@ func (g *reference) array(s *mlxbind.Scope, name string) mlxbind.Array {
 		return s.Data(raw, mlxbind.Float32, t.Shape...)
 	case checkpoint.I32:
 		return s.Data(raw, mlxbind.Int32, t.Shape...)
+	case checkpoint.U8:
+		return s.AsType(s.Data(raw, mlxbind.Uint8, t.Shape...), mlxbind.Int32)
 	case checkpoint.I64:
 		return s.AsType(s.Data(raw, mlxbind.Int64, t.Shape...), mlxbind.Int32)
 	}
@@ -267,14 +313,23 @@ func (g *reference) round(d blockDrafter, context *block.Context, prefix string)
 	if g.err != nil {
 		return g.err
 	}
-	position = s.Reshape(position, 1)
-	anchor = s.Reshape(anchor, 1)
+	g.extend(s, d, context, rows)
+	g.draft(s, d, context, prefix, s.Reshape(anchor, 1), s.Reshape(position, 1))
+	return first(g.err, s.Err())
+}
+
+// extend gives a drafter recorded taps [n, taps·hidden].
+func (g *reference) extend(s *mlxbind.Scope, d blockDrafter, context *block.Context, rows mlxbind.Array) {
 	tapped := make([]mlxbind.Array, len(d.Taps()))
 	width := rows.Dim(1) / len(tapped)
 	for i := range tapped {
 		tapped[i] = s.Slice(rows, 1, i*width, (i+1)*width)
 	}
 	d.Extend(s, context, tapped)
+}
+
+// draft compares one draft, from the block's rows to the tokens.
+func (g *reference) draft(s *mlxbind.Scope, d blockDrafter, context *block.Context, prefix string, anchor, position mlxbind.Array) {
 	hidden := d.Hidden(s, d.See(s, context, position, 0), anchor, position)
 	g.compare(s, prefix+"hidden", hidden)
 	steps := d.Slots(s, hidden, anchor, nil)
@@ -284,7 +339,61 @@ func (g *reference) round(d blockDrafter, context *block.Context, prefix string)
 	if d.HasConfidence() {
 		g.compare(s, prefix+"confidence_logits", d.Confidences(s, hidden, steps))
 	}
+}
+
+// dflash compares a draft over recorded context rows, and a step of training.
+func (g *reference) dflash(d *dflash.Drafter) error {
+	s := mlxbind.NewScope()
+	defer s.Close()
+	context := d.NewContext().(*block.Context)
+	defer context.Close()
+	if g.has("infer.anchor") {
+		rows := g.array(s, "infer.context_taps")
+		anchor := g.ids(s, "infer.anchor", d.Vocabulary())
+		if g.err != nil {
+			return g.err
+		}
+		g.extend(s, d, context, rows)
+		g.draft(s, d, context, "infer.", s.Reshape(anchor, 1), s.Ints([]int32{int32(context.Position())}))
+	}
+	if g.err == nil && s.Err() == nil && g.has("train.anchors") {
+		g.training(s, d)
+	}
 	return first(g.err, s.Err())
+}
+
+func (g *reference) training(s *mlxbind.Scope, d *dflash.Drafter) {
+	batch := dflash.Batch{
+		Taps: g.array(s, "train.context_taps"), Anchors: g.ids(s, "train.anchors", d.Vocabulary()),
+		Labels: g.ids(s, "train.labels", d.Vocabulary()), TargetHidden: g.array(s, "train.target_hidden"),
+	}
+	if g.has("train.context_padding") {
+		batch.Padding = g.array(s, "train.context_padding")
+	}
+	if g.err != nil {
+		return
+	}
+	learner, err := dflash.NewLearner(d)
+	if err != nil {
+		g.err = err
+		return
+	}
+	defer learner.Close()
+	terms, gradients := learner.Gradients(s, d.Weights(), batch)
+	for _, c := range []struct {
+		name string
+		got  mlxbind.Array
+	}{
+		{"draft_logits", terms.DraftLogits}, {"confidence_logits", terms.ConfidenceLogits}, {"cross_entropy", terms.CrossEntropy},
+		{"l1", terms.L1}, {"accept_rate", terms.AcceptRate}, {"bce", terms.Confidence}, {"loss", terms.Loss},
+	} {
+		g.compare(s, "train."+c.name, c.got)
+	}
+	for i, t := range d.Config().Tensors() {
+		if g.err == nil && s.Err() == nil {
+			g.compare(s, "train.grad."+t.Name, gradients[i])
+		}
+	}
 }
 
 func first(errs ...error) error {

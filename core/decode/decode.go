@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"firesteel/core/sample"
@@ -25,9 +26,19 @@ var ErrNotFinite = errors.New("the model computed values that are not finite")
 
 // Knobs hold for one round.
 type Knobs struct {
-	Gamma     int     // tokens to draft ahead
-	Threshold float64 // drafts from the first confidence below this are not proposed
-	Sampling  sample.Settings
+	Gamma int // tokens to draft ahead
+	// Thresholds are for each slot: drafts from the first that is less sure are not proposed, as
+	// far as the drafter leaves that open. Slots beyond them have none.
+	Thresholds []float64
+	Sampling   sample.Settings
+}
+
+// Uniform is the same threshold for every slot of a drafter; 0 is none.
+func Uniform(drafter models.Drafter, threshold float64) []float64 {
+	if drafter == nil || threshold <= 0 {
+		return nil
+	}
+	return slices.Repeat([]float64{threshold}, drafter.Block())
 }
 
 // Config is one text to write.
@@ -199,14 +210,24 @@ func (r *run) round() error {
 // were drawn, so the choice cannot favour any token.
 func (r *run) propose(knobs Knobs) int {
 	d := min(len(r.draft), knobs.Gamma, r.Target.Geometry().Context-r.state.Position()-1)
-	if knobs.Threshold > 0 {
-		for j := 0; j < d && j < len(r.logits); j++ {
-			if float32(1/(1+math.Exp(-float64(r.logits[j])))) < float32(knobs.Threshold) {
+	if len(r.logits) > 0 {
+		for j := r.Drafter.Kept(); j < min(d, len(knobs.Thresholds)); j++ {
+			if float32(1/(1+math.Exp(-float64(r.logits[j])))) < float32(knobs.Thresholds[j]) {
 				d = j
 			}
 		}
 	}
 	return max(d, 0)
+}
+
+// doubts tells whether any of n drafts may be left out.
+func (r *run) doubts(knobs Knobs, n int) bool {
+	for j := r.Drafter.Kept(); j < min(n, len(knobs.Thresholds)); j++ {
+		if knobs.Thresholds[j] > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // finish drafts from the token that verdict ends with, reads everything at once, and rolls
@@ -221,7 +242,7 @@ func (r *run) finish(s *mlxbind.Scope, knobs Knobs, logits mlxbind.Array, verdic
 		n = min(knobs.Gamma, r.Drafter.Block(), r.Target.Geometry().Context-r.state.Position()-1)
 	}
 	if n > 0 {
-		sure = r.Drafter.HasConfidence() && (knobs.Threshold > 0 || r.Trace)
+		sure = r.Drafter.HasConfidence() && (r.Trace || r.doubts(knobs, n))
 		base := s.Ints([]int32{int32(r.state.Position() - d)})
 		anchor := models.Anchor{Token: verdict.Next, Position: s.Add(base, verdict.Accepted), Spare: d}
 		draft = r.Drafter.Draft(s, r.context, anchor, n, r.chooser(knobs.Sampling), sure)

@@ -34,6 +34,7 @@ type chain struct {
 	table   [][]float32 // logits of the next token by the last
 	context int
 	failAt  string // the call that fails
+	kept    int
 }
 
 type position struct{ n int }
@@ -55,6 +56,8 @@ func (c *chain) Block() int                 { return 5 }
 func (c *chain) Taps() []int                { return []int{0} }
 func (c *chain) HasConfidence() bool        { return true }
 func (c *chain) Fit(int)                    {}
+func (c *chain) Thresholds() []float64      { return nil }
+func (c *chain) Kept() int                  { return c.kept }
 
 func (c *chain) Forward(s *mlxbind.Scope, state models.State, tokens mlxbind.Array, taps []int) (mlxbind.Array, []mlxbind.Array) {
 	state.(*position).n += tokens.Dim(0)
@@ -161,7 +164,7 @@ func TestWholeRoundsFollowTheTarget(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			t.Parallel()
 			got, rounds, _, err := write(t, Config{Target: target, Drafter: drafter, Seed: 11, MaxTokens: tokens,
-				Knobs: fixed(Knobs{Gamma: 3, Threshold: c.threshold, Sampling: c.sampling})})
+				Knobs: fixed(Knobs{Gamma: 3, Thresholds: Uniform(drafter, c.threshold), Sampling: c.sampling})})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -218,7 +221,7 @@ func TestSameSeedSameText(t *testing.T) {
 }
 
 func TestOneReadARound(t *testing.T) {
-	for _, k := range []Knobs{{}, {Gamma: 5}, {Gamma: 5, Threshold: 0.5}, {Gamma: 4, Sampling: sample.Settings{Temperature: 1, TopP: 1}}} {
+	for _, k := range []Knobs{{}, {Gamma: 5}, {Gamma: 5, Thresholds: Uniform(drafter, 0.5)}, {Gamma: 4, Sampling: sample.Settings{Temperature: 1, TopP: 1}}} {
 		before := mlxbind.HostReads()
 		_, rounds, _, err := write(t, Config{Target: target, Drafter: drafter, MaxTokens: 50, Knobs: fixed(k)})
 		if err != nil {
@@ -232,7 +235,7 @@ func TestOneReadARound(t *testing.T) {
 
 func TestThresholdKeepsWhatComesBeforeTheFirstDoubt(t *testing.T) {
 	_, rounds, _, err := write(t, Config{Target: target, Drafter: drafter, MaxTokens: 200, Trace: true,
-		Knobs: fixed(Knobs{Gamma: 5, Threshold: 0.5})})
+		Knobs: fixed(Knobs{Gamma: 5, Thresholds: Uniform(drafter, 0.5)})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,6 +253,34 @@ func TestThresholdKeepsWhatComesBeforeTheFirstDoubt(t *testing.T) {
 	}
 }
 
+func TestThresholdsHoldForTheirOwnSlotAndLeaveWhatIsKept(t *testing.T) {
+	careful := *drafter
+	careful.kept = 1
+	thresholds := []float64{0.9, 0.5, 0, 0.5} // the fifth slot has none
+	_, rounds, _, err := write(t, Config{Target: target, Drafter: &careful, MaxTokens: 200,
+		Knobs: fixed(Knobs{Gamma: 5, Thresholds: thresholds})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int]bool{}
+	for _, r := range rounds[1:] {
+		want := len(r.Draft)
+		for j, z := range r.ConfidenceLogits {
+			if j >= 1 && j < len(thresholds) && 1/(1+math.Exp(-float64(z))) < thresholds[j] {
+				want = j
+				break
+			}
+		}
+		if r.Proposed != want {
+			t.Errorf("%d proposed of %v with %v", r.Proposed, r.Draft, r.ConfidenceLogits)
+		}
+		seen[r.Proposed] = true
+	}
+	if seen[0] || !seen[1] || !seen[3] {
+		t.Errorf("drafts of lengths %v", seen)
+	}
+}
+
 func TestGreedyIsPlainForEveryGammaAndThreshold(t *testing.T) {
 	plain, _, _, err := write(t, Config{Target: target, MaxTokens: 100, Knobs: fixed(Knobs{})})
 	if err != nil {
@@ -257,7 +288,7 @@ func TestGreedyIsPlainForEveryGammaAndThreshold(t *testing.T) {
 	}
 	for gamma := 0; gamma <= 5; gamma++ {
 		for _, threshold := range []float64{0, 0.5, 0.9} {
-			got, _, _, err := write(t, Config{Target: target, Drafter: drafter, MaxTokens: 100, Knobs: fixed(Knobs{Gamma: gamma, Threshold: threshold})})
+			got, _, _, err := write(t, Config{Target: target, Drafter: drafter, MaxTokens: 100, Knobs: fixed(Knobs{Gamma: gamma, Thresholds: Uniform(drafter, threshold)})})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,7 +17,9 @@ import (
 type Knobs struct {
 	Gamma       int     // tokens drafted ahead each round, 0 (plain decoding) to the drafter's block
 	Temperature float64 // below 1e-5 the likeliest token is always taken
-	Threshold   float64 // drafts from the first confidence below this are not proposed; 0 turns it off
+	// Drafts from the first confidence below this are not proposed; 0 turns it off. Nil leaves it to
+	// the drafter: see ModelInfo.Thresholds.
+	Threshold *float64
 }
 
 // Controls carries Knobs from whoever moves them to the running request. Safe for concurrent use.
@@ -132,6 +134,9 @@ type ModelInfo struct {
 	Context      int  // tokens; targets only
 	Block        int  // trained γ; drafters only
 	HasThreshold bool // has a confidence head; drafters only
+	// Thresholds are the drafter's own, one a slot, which hold while Knobs.Threshold is nil; empty
+	// means none. Drafters only.
+	Thresholds []float64
 	// Defaults from generation_config.json; nil where the file is silent. Targets only.
 	Temperature, TopP, MinP *float64
 	TopK                    *int

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -280,6 +281,7 @@ func open(ctx context.Context, target library.Description, drafter *library.Desc
 	}
 	p.drafter.Fit(p.target.Geometry().Vocabulary)
 	p.info.Drafter = info(*drafter, p.drafter.Bytes())
+	p.info.Drafter.Thresholds = slices.Clone(p.drafter.Thresholds())
 	return p, nil
 }
 
@@ -393,7 +395,7 @@ func (w *writer) write(ctx context.Context, p *pair, held func(bytes int64)) err
 	reads := mlxbind.HostReads()
 	mlxbind.ResetPeakMemory()
 	end, err := decode.Run(ctx, prompt, decode.Config{
-		Target: p.target, Drafter: drafter, Knobs: w.knobs, Seed: w.result.Seed, MaxTokens: limit,
+		Target: p.target, Drafter: drafter, Knobs: func() decode.Knobs { return w.knobs(drafter) }, Seed: w.result.Seed, MaxTokens: limit,
 		Stop:      func(token int) bool { return !w.request.IgnoreStop && p.stop[token] },
 		Trace:     w.request.Trace,
 		Prefilled: func(done int) { w.emit(Prefill{done, len(prompt)}) },
@@ -447,13 +449,21 @@ func (w *writer) encode(p *pair) ([]int, error) {
 // ErrEmptyPrompt is returned when there is nothing to go on from.
 var ErrEmptyPrompt = errors.New("the prompt is empty")
 
-func (w *writer) knobs() decode.Knobs {
+// knobs are what the request asks for now. A threshold that a person set goes before the drafter's own.
+func (w *writer) knobs(drafter models.Drafter) decode.Knobs {
 	k := w.request.Controls.Get()
 	s := sample.Settings{Temperature: k.Temperature, TopP: w.request.TopP, TopK: w.request.TopK, MinP: w.request.MinP}
 	if s.TopP == 0 {
 		s.TopP = 1
 	}
-	return decode.Knobs{Gamma: max(k.Gamma, 0), Threshold: k.Threshold, Sampling: s}
+	knobs := decode.Knobs{Gamma: max(k.Gamma, 0), Sampling: s}
+	switch {
+	case k.Threshold != nil:
+		knobs.Thresholds = decode.Uniform(drafter, *k.Threshold)
+	case drafter != nil:
+		knobs.Thresholds = drafter.Thresholds()
+	}
+	return knobs
 }
 
 func seed(wanted *uint64) uint64 {

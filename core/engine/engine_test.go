@@ -127,12 +127,12 @@ func TestGreedyTextIsThePlainOne(t *testing.T) {
 	grid := []Knobs{}
 	for _, gamma := range []int{1, 3, 7} {
 		for _, threshold := range []float64{0, 0.5, 0.9} {
-			grid = append(grid, Knobs{Gamma: gamma, Threshold: threshold})
+			grid = append(grid, Knobs{Gamma: gamma, Threshold: &threshold})
 		}
 	}
 	if !long() {
 		list, limit = list[len(list)-2:], 180
-		grid = []Knobs{{Gamma: 1}, {Gamma: 3, Threshold: 0.5}, {Gamma: 7}, {Gamma: 7, Threshold: 0.9}}
+		grid = []Knobs{{Gamma: 1}, {Gamma: 3, Threshold: new(0.5)}, {Gamma: 7}, {Gamma: 7, Threshold: new(0.9)}}
 	}
 	for i, prompt := range list {
 		for _, ignore := range []bool{false, true} {
@@ -223,7 +223,7 @@ func TestSampledTextsDependOnTheSeedAlone(t *testing.T) {
 
 func TestOneHostReadARound(t *testing.T) {
 	e := loaded(t)
-	for _, k := range []Knobs{{}, {Gamma: 7}, {Gamma: 7, Threshold: 0.6}} {
+	for _, k := range []Knobs{{}, {Gamma: 7}, {Gamma: 7, Threshold: new(0.6)}} {
 		r := ask(prompts(t)[8], k)
 		r.MaxTokens = 100
 		got := generate(t, e, r)

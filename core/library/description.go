@@ -28,7 +28,7 @@ const (
 
 // Supported lists the families that can be loaded today. Others that are known here are described
 // all the same, so that a person learns what a folder is. A drafter needs its target's family too.
-var Supported = []string{Gemma4, Qwen3, DeepSpec}
+var Supported = []string{Gemma4, Qwen3, DeepSpec, DFlash}
 
 // Description is what a folder holds, as far as configuration and file headers tell.
 type Description struct {
@@ -65,8 +65,8 @@ type Description struct {
 	tied      bool // the embedding is the output layer too
 
 	// Drafters only.
-	TargetFamily  string
-	TargetLayers  int // layers of the target it was trained for; 0 when it does not say
+	TargetFamily  string // "": any whose sizes are right
+	TargetLayers  int    // layers of the target it was trained for; 0 when it does not say
 	TargetHidden  int
 	TargetID      string // dspark.json's target_id
 	Taps          []int  // target layers it reads: the output of layer i; −1 the embedding; the number of layers, the final norm
@@ -129,7 +129,7 @@ func (d Description) Loadable() error {
 	if name == "" {
 		name = d.FamilyName()
 	}
-	if !slices.Contains(Supported, d.Family) || d.Kind == Drafter && !slices.Contains(Supported, d.TargetFamily) {
+	if !slices.Contains(Supported, d.Family) || d.TargetFamily != "" && !slices.Contains(Supported, d.TargetFamily) {
 		return missing(name)
 	}
 	if d.Moe {

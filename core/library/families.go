@@ -1,9 +1,7 @@
 package library
 
 import (
-	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"firesteel/models/checkpoint"
@@ -263,75 +261,18 @@ func (d *Description) readDeepSpec(c *checkpoint.Config) error {
 	return d.readPlainCache(c)
 }
 
-// readDSpark fills in what dspark.json says, and refuses what was written before variants were.
+// readDSpark fills in what dspark.json says. It goes with any family: it takes the target's embedding
+// and head as they are.
 func (d *Description) readDSpark() error {
-	c, err := checkpoint.ReadConfig(filepath.Join(d.Dir, "dspark.json"))
+	c, err := checkpoint.ReadDSpark(d.Dir)
 	if err != nil {
 		return err
 	}
-	kind, err := c.StringOr("kind", "dspark-drafter")
-	if err != nil {
-		return err
-	}
-	if kind != "dspark-drafter" {
-		return &checkpoint.Error{Kind: checkpoint.KindUnsupported, Path: c.Path(), Key: "kind", Detail: kind}
-	}
-	variant, err := c.StringOr("variant", "none")
-	if err != nil {
-		return err
-	}
-	if variant != "dspark" && variant != "dflash" {
-		return &checkpoint.Error{Kind: checkpoint.KindSuperseded, Path: d.Dir,
-			Detail: fmt.Sprintf("a superseded v1 single-vector drafter (variant=%s); it has to be trained again", variant)}
-	}
-	d.Kind, d.Family, d.TargetFamily = Drafter, DFlash, Gemma4
+	d.Kind, d.Family = Drafter, DFlash
 	d.Architecture, d.ModelType = "DsparkDrafter", "dspark_assistant"
-	if d.TargetID, err = c.StringOr("target_id", ""); err != nil {
-		return err
-	}
-	sizes, err := c.Object("dims")
-	if err != nil {
-		return err
-	}
-	if d.TargetHidden, err = sizes.PositiveInt("hiddenSize"); err != nil {
-		return err
-	}
-	if d.Vocabulary, err = sizes.PositiveInt("vocabSize"); err != nil {
-		return err
-	}
-	config, err := c.ObjectOr("config")
-	if err != nil {
-		return err
-	}
-	headCount := 0
-	for _, field := range []struct {
-		key    string
-		absent int
-		to     *int
-	}{{"gamma", 5, &d.Block}, {"dDraft", 1024, &d.Hidden}, {"nLayers", 5, &d.Layers}, {"markovRank", 256, &d.MarkovRank}, {"nHeads", 8, &headCount}} {
-		if *field.to, err = positiveOr(config, field.key, field.absent); err != nil {
-			return err
-		}
-	}
-	if d.Hidden%headCount != 0 {
-		return config.Fail("dDraft", "%d is not divisible by %d heads", d.Hidden, headCount)
-	}
-	d.Taps = []int{20, 31, 41, 42}
-	if config.Has("tapLayers") {
-		if d.Taps, err = config.Ints("tapLayers"); err != nil {
-			return err
-		}
-	}
-	if len(d.Taps) == 0 || slices.Min(d.Taps) < 0 {
-		return config.Fail("tapLayers", "%v is not a list of layers", d.Taps)
-	}
-	if d.MarkovHead, err = config.StringOr("seqHead", "markov"); err != nil {
-		return err
-	}
-	if d.MarkovHead != "markov" && d.MarkovHead != "rnn" {
-		return config.Fail("seqHead", "%q is not a kind of head that is known", d.MarkovHead)
-	}
-	d.HasConfidence = true
+	d.TargetID, d.TargetHidden, d.Vocabulary = c.TargetID, c.Hidden, c.Vocabulary
+	d.Block, d.Hidden, d.Layers, d.Taps = c.Gamma, c.Width, c.Layers, c.Taps
+	d.MarkovRank, d.MarkovHead, d.HasConfidence = c.Rank, c.Head, true
 	d.Cache = CacheLayout{FullLayers: d.Layers, FullRow: 2 * d.Hidden}
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 // PairError says that a target and a drafter do not belong together.
 type PairError struct {
 	Target, Drafter string // names
-	// Field is what differs: "role", "family", "layers", "hidden size", "vocabulary", "taps",
-	// "mask token" or "target_id".
+	// Field is what differs: "role", "family", "layers", "hidden size", "vocabulary", "taps" or
+	// "mask token".
 	Field string
 	Want  string // what the drafter was made for; of "role", the role wanted
 	Got   string // what the target has; of "role", the role found
@@ -45,7 +45,7 @@ func CheckPair(target, drafter Description) error {
 		return differ("role", Target, target.Kind)
 	case drafter.Kind != Drafter:
 		return differ("role", Drafter, drafter.Kind)
-	case drafter.TargetFamily != target.Family:
+	case drafter.TargetFamily != "" && drafter.TargetFamily != target.Family:
 		return differ("family", Description{Family: drafter.TargetFamily}.FamilyName(), target.FamilyName())
 	case drafter.TargetLayers != 0 && drafter.TargetLayers != target.Layers:
 		return differ("layers", drafter.TargetLayers, target.Layers)
@@ -69,13 +69,20 @@ func CheckPair(target, drafter Description) error {
 	if id, inTarget, inDrafter, found := swappedToken(target, drafter); found {
 		return differ("vocabulary", fmt.Sprintf("token %d = %q", id, inDrafter), fmt.Sprintf("%q", inTarget))
 	}
-	if hidden, vocabulary, ok := sizesOfID(drafter.TargetID); ok {
-		// The name before the '@' is no evidence: folders get renamed, and targets requantized.
-		if hidden != target.Hidden || vocabulary != drafter.Vocabulary {
-			return differ("target_id", drafter.TargetID, fmt.Sprintf("%dx%d", target.Hidden, target.Vocabulary))
-		}
-	}
 	return nil
+}
+
+// DoubtPair says, in a few words, why a pair that CheckPair lets through may yet not be one: the
+// drafter names another target. Then drafts may be bad, the text never. Empty when there is nothing to say.
+func DoubtPair(target, drafter Description) string {
+	if drafter.TargetID == "" {
+		return ""
+	}
+	hidden, vocabulary, ok := sizesOfID(drafter.TargetID)
+	if drafter.targetName() != target.Name || ok && (hidden != target.Hidden || vocabulary != target.Vocabulary) {
+		return fmt.Sprintf("it was trained for %s", drafter.TargetID)
+	}
+	return ""
 }
 
 // SharedVocabulary returns how many token ids, counted from 0, both know. Ids from there on are padding

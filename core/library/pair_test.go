@@ -49,7 +49,6 @@ func TestCheckPair(t *testing.T) {
 		"dspark: hidden":      {func(a, b *Description) { *b = spark; a.Hidden = 96 }, "hidden size", "64", "96"},
 		"dspark: tap":         {func(a, b *Description) { *b = spark; b.Taps = []int{7} }, "taps", "layer 7", "layers 0 to 6"},
 		"dspark: tap -1":      {func(a, b *Description) { *b = spark; b.Taps = []int{-1} }, "taps", "layer -1", "layers 0 to 6"},
-		"dspark: target_id":   {func(a, b *Description) { *b = spark; b.TargetID = "gemma@2560x320" }, "target_id", "gemma@2560x320", "64x320"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b := target, drafter
@@ -67,8 +66,25 @@ func TestCheckPair(t *testing.T) {
 		})
 	}
 	renamed := spark
-	renamed.TargetID = "a name of before@64x320"
-	if err := CheckPair(target, renamed); err != nil {
+	for id, doubt := range map[string]string{
+		"gemma4-12b-like@64x320": "", "": "", "gemma4-12b-like": "",
+		"a name of before@64x320":     "it was trained for a name of before@64x320",
+		"gemma4-12b-like@2560x262144": "it was trained for gemma4-12b-like@2560x262144",
+	} {
+		renamed.TargetID = id
+		if err := CheckPair(target, renamed); err != nil {
+			t.Error(err)
+		}
+		if got := DoubtPair(target, renamed); got != doubt {
+			t.Errorf("%q: %q", id, got)
+		}
+	}
+	if err := CheckPair(target, drafter); err != nil || DoubtPair(target, drafter) != "" {
+		t.Error("a pair was doubted")
+	}
+	// A DFlash drafter goes with any family whose sizes are right.
+	plain := describe(t, write(t, t.TempDir(), map[string]string{"config.json": strings.Replace(qwen3, `"num_hidden_layers":5`, `"num_hidden_layers":6`, 1), "model.safetensors": one}))
+	if err := CheckPair(plain, spark); err != nil {
 		t.Error(err)
 	}
 }

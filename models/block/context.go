@@ -39,10 +39,10 @@ func (d *Drafter) See(s *mlxbind.Scope, context *Context, positions mlxbind.Arra
 
 func (o *one) Attend(s *mlxbind.Scope, layer int, queries, block mlxbind.Array) mlxbind.Array {
 	if o.context.Position() == 0 {
-		return o.d.attend(s, queries, block, mlxbind.Array{}, mlxbind.Array{}, o.mask)
+		return attend(s, o.d.parts.Scale, queries, block, mlxbind.Array{}, mlxbind.Array{}, o.mask)
 	}
 	keys, values := o.context.Caches[layer].Kept(s)
-	return o.d.attend(s, queries, block, keys, values, o.mask)
+	return attend(s, o.d.parts.Scale, queries, block, keys, values, o.mask)
 }
 
 // each is a context of its own for every anchor, padded to the longest.
@@ -90,14 +90,36 @@ func (e *each) Attend(s *mlxbind.Scope, layer int, queries, block mlxbind.Array)
 		keys, values = append(keys, pad(k, c.Position())), append(values, pad(v, c.Position()))
 	}
 	if e.longest == 0 {
-		return e.d.attend(s, queries, block, mlxbind.Array{}, mlxbind.Array{}, mlxbind.Array{})
+		return attend(s, e.d.parts.Scale, queries, block, mlxbind.Array{}, mlxbind.Array{}, mlxbind.Array{})
 	}
-	return e.d.attend(s, queries, block, s.Concatenate(0, keys...), s.Concatenate(0, values...), e.mask)
+	return attend(s, e.d.parts.Scale, queries, block, s.Concatenate(0, keys...), s.Concatenate(0, values...), e.mask)
+}
+
+// rows is the sight of anchors with a context's rows at hand for each.
+type rows struct {
+	scale  float32
+	layers []mlxbind.Array
+	mask   mlxbind.Array
+}
+
+// SeeRows is the sight of b anchors each with n rows of context, one array [b, 2·key heads, n, d] a
+// layer; padding [b, n] is 1 where a row stands for nothing.
+func SeeRows(s *mlxbind.Scope, scale float32, layers []mlxbind.Array, padding mlxbind.Array) Sight {
+	past := s.Equal(padding, s.Scalar(0, padding.DType()))
+	past = s.Reshape(past, past.Dim(0), 1, 1, past.Dim(1))
+	return &rows{scale: scale, layers: layers, mask: nn.Additive(s, past, mlxbind.Float32)}
+}
+
+func (r *rows) Attend(s *mlxbind.Scope, layer int, queries, block mlxbind.Array) mlxbind.Array {
+	half := block.Dim(1) / 2
+	all := r.layers[layer]
+	own := s.Zeros(mlxbind.Float32, block.Dim(0), 1, 1, block.Dim(2))
+	return attend(s, r.scale, queries, block, s.Slice(all, 1, 0, half), s.Slice(all, 1, half, 2*half), s.Concatenate(3, r.mask, own))
 }
 
 // attend joins context rows [1 or b, ..] and block rows, and lets every query see all of them
 // that the mask leaves.
-func (d *Drafter) attend(s *mlxbind.Scope, queries, block, keys, values, mask mlxbind.Array) mlxbind.Array {
+func attend(s *mlxbind.Scope, scale float32, queries, block, keys, values, mask mlxbind.Array) mlxbind.Array {
 	half := block.Dim(1) / 2
 	k, v := s.Slice(block, 1, 0, half), s.Slice(block, 1, half, 2*half)
 	if keys.Valid() {
@@ -108,5 +130,5 @@ func (d *Drafter) attend(s *mlxbind.Scope, queries, block, keys, values, mask ml
 		}
 		k, v = s.Concatenate(2, keys, k), s.Concatenate(2, values, v)
 	}
-	return nn.Attend(s, queries, k, v, d.parts.Scale, mask)
+	return nn.Attend(s, queries, k, v, scale, mask)
 }

@@ -46,6 +46,8 @@ type Parts struct {
 
 	Size       int // slots in a block
 	Vocabulary int
+	Thresholds []float64     // what the checkpoint asks for; see models.Drafter
+	Kept       int           // see models.Drafter
 	Scale      float32       // what attention scores are multiplied by
 	DType      mlxbind.DType // of keys and values
 }
@@ -76,14 +78,21 @@ func (d *Drafter) Vocabulary() int { return d.parts.Vocabulary }
 // HasConfidence implements models.Drafter.
 func (d *Drafter) HasConfidence() bool { return d.parts.Confidence != nil }
 
+// Thresholds implements models.Drafter.
+func (d *Drafter) Thresholds() []float64 { return d.parts.Thresholds }
+
+// Kept implements models.Drafter.
+func (d *Drafter) Kept() int { return d.parts.Kept }
+
 // Fit implements models.Drafter.
 func (d *Drafter) Fit(vocabulary int) { d.fitted = vocabulary }
 
-// Close frees what was compiled.
+// Close frees what was compiled; drafting again compiles it anew.
 func (d *Drafter) Close() {
 	for _, g := range d.chains {
 		g.Close()
 	}
+	clear(d.chains)
 }
 
 // Draft implements models.Drafter.
@@ -184,7 +193,7 @@ func (d *Drafter) Slots(s *mlxbind.Scope, hidden, anchors mlxbind.Array, choose 
 			logits = s.Add(logits, bias)
 			steps.rows = append(steps.rows, row)
 		}
-		logits = d.fit(s, logits)
+		logits = Widen(s, logits, d.fitted)
 		var distribution mlxbind.Array
 		if choose == nil {
 			// In the model's own type: a wider sum would order near ties differently.
@@ -218,11 +227,12 @@ func (d *Drafter) Known(s *mlxbind.Scope, tokens mlxbind.Array) mlxbind.Array {
 	return s.Minimum(tokens, s.Scalar(float64(d.Vocabulary()-1), mlxbind.Int32))
 }
 
-// fit gives logits [b, vocabulary] the target's width.
-func (d *Drafter) fit(s *mlxbind.Scope, logits mlxbind.Array) mlxbind.Array {
-	switch missing := d.fitted - d.Vocabulary(); {
+// Widen gives logits [n, vocabulary] another width: tokens too many are left out, and those that
+// are missing never come.
+func Widen(s *mlxbind.Scope, logits mlxbind.Array, vocabulary int) mlxbind.Array {
+	switch missing := vocabulary - logits.Dim(-1); {
 	case missing < 0:
-		return s.Slice(logits, -1, 0, d.fitted)
+		return s.Slice(logits, -1, 0, vocabulary)
 	case missing > 0:
 		never := s.Broadcast(s.Scalar(math.Inf(-1), logits.DType()), logits.Dim(0), missing)
 		return s.Concatenate(-1, logits, never)

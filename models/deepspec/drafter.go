@@ -6,6 +6,7 @@ package deepspec
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"firesteel/mlxbind"
 	"firesteel/models"
@@ -61,6 +62,9 @@ func Load(ctx context.Context, folder *checkpoint.Folder, progress func(done int
 		c.Err = config.Fail("confidence_head_with_markov", "needs a markov_rank above 0")
 	}
 	own := readFamily(c)
+	if threshold := c.Number("confidence_threshold", 0); threshold > 0 {
+		parts.Thresholds = slices.Repeat([]float64{threshold}, parts.Size)
+	}
 	if c.Err != nil {
 		return nil, c.Err
 	}

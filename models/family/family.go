@@ -10,6 +10,7 @@ import (
 	"firesteel/models/checkpoint"
 	"firesteel/models/decoder"
 	"firesteel/models/deepspec"
+	"firesteel/models/dflash"
 	"firesteel/models/gemma4"
 	"firesteel/models/qwen3"
 )
@@ -28,7 +29,11 @@ var targets = map[string]func(context.Context, *checkpoint.Folder, Progress) (mo
 var drafters = map[string]func(context.Context, *checkpoint.Folder, models.Target, Progress) (models.Drafter, error){
 	"Gemma4DSparkModel": openDeepSpec,
 	"Qwen3DSparkModel":  openDeepSpec,
+	dspark:              openDFlash,
 }
+
+// dspark stands for the drafters that a dspark.json describes, whatever else lies beside it.
+const dspark = "DsparkDrafter"
 
 func openGemma4(ctx context.Context, f *checkpoint.Folder, p Progress) (models.Target, error) {
 	return target(gemma4.Load(ctx, f, p))
@@ -40,6 +45,14 @@ func openQwen3(ctx context.Context, f *checkpoint.Folder, p Progress) (models.Ta
 
 func openDeepSpec(ctx context.Context, f *checkpoint.Folder, _ models.Target, p Progress) (models.Drafter, error) {
 	d, err := deepspec.Load(ctx, f, p)
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func openDFlash(ctx context.Context, f *checkpoint.Folder, target models.Target, p Progress) (models.Drafter, error) {
+	d, err := dflash.Load(ctx, f, target, p)
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +71,9 @@ func target(t *decoder.Target, err error) (models.Target, error) {
 func IsDrafter(folder *checkpoint.Folder) bool { return drafters[architecture(folder)] != nil }
 
 func architecture(folder *checkpoint.Folder) string {
+	if checkpoint.HasDSpark(folder.Dir()) {
+		return dspark
+	}
 	if names, err := folder.Config().Strings("architectures"); err == nil && len(names) > 0 {
 		return names[0]
 	}

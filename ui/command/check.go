@@ -15,6 +15,7 @@ var errDisagrees = errors.New("disagrees with the reference")
 func (t *terminal) check(ctx context.Context, c *command, args []string) error {
 	f := t.flags(c)
 	pair := f.Bool("pair", false, "replay the reference rounds in FILE.json on a target and its drafter")
+	target := f.String("target", "", "the target's `DIR`, for a drafter that borrows from one; without it, the one beside the drafter")
 	if err := t.parse(c, f, args); err != nil {
 		return err
 	}
@@ -30,7 +31,7 @@ func (t *terminal) check(ctx context.Context, c *command, args []string) error {
 	}
 	bad := false
 	for _, dir := range rest {
-		compared, agreed, err := check.Golden(ctx, dir, func(d check.Difference) {
+		compared, agreed, err := check.Golden(ctx, dir, *target, func(d check.Difference) {
 			fmt.Fprintf(t.out, "  %-28s %.3e\n", d.Tensor, d.Max)
 		})
 		if err != nil {

@@ -140,7 +140,7 @@ func TestFlagsReachTheEngine(t *testing.T) {
 	c.loaded.Target.Temperature, c.loaded.Target.TopP = &warm, &top
 	follow(c, "", "generate", "--prompt", "hi", "--system", "be short")
 	k := c.request.Controls.Get()
-	if k.Temperature != 0.9 || k.Gamma != 7 || c.request.TopP != 0.95 || len(c.request.Messages) != 2 || c.request.Messages[0].Role != "system" {
+	if k.Temperature != 0.9 || k.Gamma != 7 || k.Threshold != nil || c.request.TopP != 0.95 || len(c.request.Messages) != 2 || c.request.Messages[0].Role != "system" {
 		t.Errorf("%+v, %+v", k, c.request)
 	}
 	if c.load.TargetDir != "demo/target" || c.load.DrafterDir != "demo/drafter" {
@@ -149,7 +149,7 @@ func TestFlagsReachTheEngine(t *testing.T) {
 	follow(c, "", "generate", "--prompt", "hi", "--temperature", "0", "--top-p", "0.5", "--top-k", "9", "--min-p", "0.1", "--seed", "3",
 		"--gamma", "2", "--threshold", "0.4", "--max-tokens", "12", "--ignore-stop", "--raw")
 	k, r := c.request.Controls.Get(), c.request
-	if k.Temperature != 0 || k.Gamma != 2 || k.Threshold != 0.4 || r.TopP != 0.5 || r.TopK != 9 || r.MinP != 0.1 || *r.Seed != 3 ||
+	if k.Temperature != 0 || k.Gamma != 2 || *k.Threshold != 0.4 || r.TopP != 0.5 || r.TopK != 9 || r.MinP != 0.1 || *r.Seed != 3 ||
 		r.MaxTokens != 12 || !r.IgnoreStop || r.Raw != "hi" || len(r.Messages) != 0 {
 		t.Errorf("%+v, %+v", k, r)
 	}

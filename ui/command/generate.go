@@ -40,7 +40,7 @@ func (t *terminal) generate(ctx context.Context, c *command, args []string) erro
 	f.Float64Var(&p.minP, "min-p", 0, "leave out words less than `M` times as likely as the likeliest; 0 is off")
 	f.Uint64Var(&p.seed, "seed", 0, "the same `S` gives the same text; without it, a fresh one")
 	f.IntVar(&p.gamma, "gamma", 0, "words to guess ahead, `G` from 1 to the drafter's block")
-	f.Float64Var(&p.caution, "threshold", 0, "drop guesses from the first that is less sure than `C`; 0 is off")
+	f.Float64Var(&p.caution, "threshold", 0, "drop guesses from the first that is less sure than `C`; 0 is off; without it, the drafter's own")
 	f.BoolVar(&p.noDraft, "no-draft", false, "write without guessing ahead")
 	f.BoolVar(&p.ignoreStop, "ignore-stop", false, "go on where the model says it is done")
 	f.BoolVar(&p.json, "json", false, "print one JSON object, on one line, last")
@@ -156,7 +156,10 @@ const quantizedGamma = 4
 // request fills in what the flags leave open.
 func (p plan) request(loaded engine.Loaded) (engine.Request, error) {
 	model := loaded.Target
-	k := engine.Knobs{Temperature: 0.7, Threshold: p.caution}
+	k := engine.Knobs{Temperature: 0.7}
+	if p.set["threshold"] {
+		k.Threshold = &p.caution
+	}
 	r := engine.Request{MaxTokens: p.maxTokens, IgnoreStop: p.ignoreStop, Trace: p.rounds}
 	if model.Temperature != nil {
 		k.Temperature = *model.Temperature

@@ -66,7 +66,11 @@ func (t *terminal) inspect(_ context.Context, c *command, args []string) error {
 		row("context", "%s tokens", humanize.Comma(int64(d.Context)))
 	}
 	if d.Kind == library.Drafter {
-		row("drafts", "up to %d ahead, for a target of %d layers", d.Block, d.TargetLayers)
+		made := fmt.Sprintf("of %d layers", d.TargetLayers)
+		if d.TargetLayers == 0 {
+			made = fmt.Sprintf("of width %d", d.TargetHidden)
+		}
+		row("drafts", "up to %d ahead, for a target %s", d.Block, made)
 		row("taps", "%s", strings.Trim(fmt.Sprint(d.Taps), "[]"))
 		row("heads", "%s", heads(d))
 	}
@@ -77,6 +81,11 @@ func (t *terminal) inspect(_ context.Context, c *command, args []string) error {
 		partner = "nothing found beside it"
 	}
 	row("pairs with", "%s", partner)
+	if drafter != nil {
+		if doubt := library.DoubtPair(target, *drafter); doubt != "" {
+			row("", "but %s", doubt)
+		}
+	}
 	row("memory", "%s: weights %s + %s, context of %d %s, working set %s", gigabytes(bill.Needs()), gigabytes(bill.Target), gigabytes(bill.Drafter),
 		bill.Tokens, gigabytes(bill.Context), gigabytes(bill.Working))
 	row("", "%s; %s free of %s", verdict.Level, gigabytes(reading.Available), gigabytes(reading.MachineTotal))

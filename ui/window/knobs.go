@@ -2,6 +2,7 @@ package window
 
 import (
 	"fmt"
+	"slices"
 
 	"fyne.io/fyne/v2"
 
@@ -40,12 +41,7 @@ func (w *Window) makeKnobs() fyne.CanvasObject {
 	k.threshold = knob.New(knob.Kind{
 		Name: "Caution", Symbol: "threshold", Min: 0, Max: 1, Step: 0.05, Decimals: 2,
 		Help: "How sure the drafter must be of a word before the target checks it; more caution wastes fewer guesses, the text stays the same.",
-		Say: func(v float64) string {
-			if v == 0 {
-				return "every guess is checked"
-			}
-			return fmt.Sprintf("guesses stop below %.0f %% sure", 100*v)
-		},
+		Say:  w.cautionWords,
 	}, w.hints)
 	k.gamma.OnChanged = func(v float64) {
 		n := int(v)
@@ -73,6 +69,24 @@ func (w *Window) gammaWords(v float64) string {
 		return "as far as the drafter can"
 	}
 	return fmt.Sprintf("%.0f words, then a check", v)
+}
+
+func (w *Window) cautionWords(v float64) string {
+	switch {
+	case w.settings.Threshold == nil && w.ownThresholds() != nil:
+		return "as the drafter was tuned, word by word"
+	case v == 0:
+		return "every guess is checked"
+	}
+	return fmt.Sprintf("guesses stop below %.0f %% sure", 100*v)
+}
+
+// ownThresholds are those that came with the drafter; nil without any.
+func (w *Window) ownThresholds() []float64 {
+	if d := w.models.loaded.Drafter; d != nil && len(d.Thresholds) > 0 && slices.Max(d.Thresholds) > 0 {
+		return d.Thresholds
+	}
+	return nil
 }
 
 func (w *Window) knobMoved() {
@@ -113,6 +127,9 @@ func (w *Window) showKnobs() {
 		temperature = *w.settings.Temperature
 	}
 	threshold := 0.0
+	if own := w.ownThresholds(); own != nil {
+		threshold = min(1, slices.Max(own))
+	}
 	if w.settings.Threshold != nil {
 		threshold = *w.settings.Threshold
 	}
@@ -144,8 +161,9 @@ func (w *Window) applyKnobs() {
 	k := engine.Knobs{Temperature: w.knobs.temperature.Value()}
 	if w.models.loaded.Drafter != nil {
 		k.Gamma = int(w.knobs.gamma.Value())
-		if w.knobs.threshold.On() {
-			k.Threshold = w.knobs.threshold.Value()
+		// Until a person moves it, the drafter's own thresholds hold, if it brings any.
+		if w.knobs.threshold.On() && w.settings.Threshold != nil {
+			k.Threshold = new(w.knobs.threshold.Value())
 		}
 	}
 	w.controls.Set(k)

@@ -142,7 +142,7 @@ func TestSlidersReachARunningRequest(t *testing.T) {
 	core := &scripted{generate: func(ctx context.Context, r engine.Request, emit func(engine.Event)) (engine.Result, error) {
 		for ctx.Err() == nil {
 			k := r.Controls.Get()
-			if k.Gamma == 3 && k.Temperature == 0 && k.Threshold == 0.5 {
+			if k.Gamma == 3 && k.Temperature == 0 && k.Threshold != nil && *k.Threshold == 0.5 {
 				seen <- k.Gamma
 				return engine.Result{Stop: engine.StopToken}, nil
 			}

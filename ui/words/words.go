@@ -171,7 +171,7 @@ func aboutPair(e *library.PairError) (what, next string) {
 	}
 	field := map[string]string{
 		"family": "kind of model", "hidden size": "width", "taps": "layers it listens to", "mask token": "list of words",
-		"vocabulary": "list of words", "target_id": "model",
+		"vocabulary": "list of words",
 	}[e.Field]
 	if field == "" {
 		field = e.Field
