@@ -26,13 +26,14 @@ func opened(t *testing.T, name string) *checkpoint.Folder {
 	return folder
 }
 
-// untrained stands for a drafter begun afresh, whose name no fixture has.
-const untrained = "untrained"
+// pair names a target and a drafter of the fixtures; "" is a DFlash drafter begun afresh.
+type pair struct{ target, drafter string }
 
-// pairs runs f for drafters of the fixtures, by name, with their target; all kinds without a name.
-func pairs(t *testing.T, f func(t *testing.T, target models.Target, drafter models.Drafter), names ...string) {
-	if len(names) == 0 {
-		names = []string{"deepspec-gemma4", "dflash", untrained}
+// pairs runs f for the pairs given, for one of each kind without any.
+func pairs(t *testing.T, f func(t *testing.T, target models.Target, drafter models.Drafter), list ...pair) {
+	if len(list) == 0 {
+		list = []pair{{"gemma4-12b-like", "deepspec-gemma4"}, {"gemma4-12b-like", "dflash"}, {"gemma4-12b-like", ""},
+			{"qwen3-like", "deepspec-qwen3"}, {"qwen3-tied-like-q3", ""}}
 	}
 	ctx := context.Background()
 	load := func(t *testing.T, open func() (models.Target, models.Drafter, error)) {
@@ -52,19 +53,19 @@ func pairs(t *testing.T, f func(t *testing.T, target models.Target, drafter mode
 		})
 		f(t, target, drafter)
 	}
-	for _, name := range names {
-		t.Run(name, func(t *testing.T) {
+	for _, p := range list {
+		t.Run(p.target+"+"+p.drafter, func(t *testing.T) {
 			load(t, func() (models.Target, models.Drafter, error) {
-				target, err := family.OpenTarget(ctx, opened(t, "gemma4-12b-like"), nil)
+				target, err := family.OpenTarget(ctx, opened(t, p.target), nil)
 				if err != nil {
 					return nil, nil, err
 				}
-				if name == untrained {
+				if p.drafter == "" {
 					drafter, err := dflash.New(3, checkpoint.DSpark{Gamma: 5, Width: 32, Layers: 2, Heads: 4, Rank: 16, FeedForward: 2,
-						Taps: []int{1, 3, 6}, Head: checkpoint.HeadRNN, Hidden: 64, Vocabulary: 320, Eps: 1e-6}, target)
+						Taps: []int{1, 3, target.Geometry().Layers}, Head: checkpoint.HeadRNN, Hidden: 64, Vocabulary: 320, Eps: 1e-6}, target)
 					return target, drafter, err
 				}
-				drafter, err := family.OpenDrafter(ctx, opened(t, name), target, nil)
+				drafter, err := family.OpenDrafter(ctx, opened(t, p.drafter), target, nil)
 				return target, drafter, err
 			})
 		})
@@ -110,13 +111,13 @@ func TestAThresholdAboveAHalfKeepsOneUntrainedDraft(t *testing.T) {
 				}
 			}
 		}
-	}, untrained)
+	}, pair{"gemma4-12b-like", ""})
 }
 
 // What is drawn with a drafter follows the target: the first three tokens of many texts are counted
 // against their exact chances.
 func TestDraftersLeaveChancesAsTheyAre(t *testing.T) {
-	texts := 250
+	texts := 100
 	if os.Getenv("FIRESTEEL_LONG") != "" {
 		texts = 4000
 	}

@@ -95,7 +95,7 @@ func (t *terminal) inspect(_ context.Context, c *command, args []string) error {
 func heads(d library.Description) string {
 	var list []string
 	if d.MarkovRank > 0 {
-		list = append(list, fmt.Sprintf("%s Markov, rank %d", d.MarkovHead, d.MarkovRank))
+		list = append(list, strings.TrimSpace(fmt.Sprintf("%s Markov, rank %d", strings.TrimSuffix(d.MarkovHead, "markov"), d.MarkovRank)))
 	}
 	if d.HasConfidence {
 		list = append(list, "confidence")
