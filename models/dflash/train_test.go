@@ -194,3 +194,28 @@ func TestStepsDownhillLowerTheLoss(t *testing.T) {
 		}
 	})
 }
+
+// Nothing stays on the device once a drafter that drafted and learned is closed.
+func TestClosingFreesEverything(t *testing.T) {
+	mlxtest.On(t, func(s *mlxbind.Scope) {
+		on := target(t, "gemma4-12b-like")
+		defer on.Close()
+		use := func() {
+			s := mlxbind.NewScope()
+			defer s.Close()
+			d := fresh(t, checkpoint.HeadRNN, on)
+			defer d.Close()
+			gradients(t, s, d, lesson(s, d, 6))
+			moved(t, s, d)
+			c := filled(s, d, 9, 1)
+			defer c.Close()
+			mlxtest.Floats(t, s, draft(s, d, c, 3, 5, 0).Tokens)
+		}
+		use() // what the target compiles stays with the target
+		before := mlxbind.ActiveMemory()
+		use()
+		if after := mlxbind.ActiveMemory(); after != before {
+			t.Errorf("%d bytes in use, before %d", after, before)
+		}
+	})
+}
