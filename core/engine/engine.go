@@ -219,6 +219,9 @@ func (e *Engine) drop() {
 	mlxbind.ClearCache()
 }
 
+// Do runs f on the inference thread: a job's next step. Texts and jobs take turns.
+func (e *Engine) Do(ctx context.Context, f func() error) error { return e.thread.Do(ctx, f) }
+
 // Unload frees what is loaded.
 func (e *Engine) Unload(ctx context.Context) error {
 	return e.thread.Do(ctx, func() error {

@@ -70,6 +70,20 @@ func CreateWeights(dir string, layout Layout) (*Writer, error) {
 	return w, nil
 }
 
+// FileBytes is how many bytes the weights files will have, headers included.
+func (l Layout) FileBytes() (int64, error) {
+	if l.ShardLimit <= 0 {
+		l.ShardLimit = ShardLimit
+	}
+	w := &Writer{layout: l, tensors: map[string]*filling{}}
+	shards, err := w.fill()
+	total := w.size
+	for _, shard := range shards {
+		total += int64(len(w.header(shard)))
+	}
+	return total, err
+}
+
 // fill deals the tensors out to shards, as many to each as it holds.
 func (w *Writer) fill() ([][]*filling, error) {
 	shards := [][]*filling{nil}

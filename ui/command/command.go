@@ -63,6 +63,7 @@ type command struct {
 var commands = []*command{
 	{"generate", "write text", "firesteel generate --prompt TEXT|- [flags]", (*terminal).generate},
 	{"check", "compare what is computed here with recorded reference values", "firesteel check DIR…\n       firesteel check --pair TARGET DRAFTER FILE.json", (*terminal).check},
+	{"quantize", "make a smaller copy of a model", "firesteel quantize SOURCE DESTINATION [flags]", (*terminal).quantize},
 	{"inspect", "say what a folder holds and what it needs", "firesteel inspect DIR", (*terminal).inspect},
 	{"doctor", "say what this machine is and whether everything works", "firesteel doctor", (*terminal).doctor},
 }

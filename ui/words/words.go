@@ -11,8 +11,12 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/dustin/go-humanize"
+
 	"firesteel/core/engine"
+	"firesteel/core/job"
 	"firesteel/core/library"
+	"firesteel/core/quantize"
 	"firesteel/core/thread"
 	"firesteel/models/chat"
 	"firesteel/models/checkpoint"
@@ -48,11 +52,21 @@ func explain(err error) (what, next string) {
 	var vocabulary *tokenizer.Error
 	var broken *thread.PanicError
 	var path *fs.PathError
+	var refused *quantize.RefusedError
+	var room *job.RoomError
+	var wrong *quantize.VerifyError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return "Stopped.", ""
 	case errors.Is(err, syscall.ENOSPC):
 		return "The disk is full.", "Make some room, then try again."
+	case errors.As(err, &room):
+		return fmt.Sprintf("There is not enough room in %s: %s is needed, %s is free.", room.Folder, humanize.Bytes(uint64(room.Need)), humanize.Bytes(uint64(room.Free))),
+			"Make room, or choose another place."
+	case errors.As(err, &refused):
+		return aboutQuantizing(refused)
+	case errors.As(err, &wrong):
+		return "The smaller copy did not come out right, so it was removed; the model is as it was.", "Try again, perhaps on another drive. The details say more."
 	case errors.As(err, &pair):
 		return aboutPair(pair)
 	case errors.As(err, &folder):
@@ -178,6 +192,28 @@ func aboutPair(e *library.PairError) (what, next string) {
 	}
 	return fmt.Sprintf("The drafter %s was not made for %s: its %s differs (made for %s, this has %s).", e.Drafter, e.Target, field, e.Want, e.Got),
 		"Choose the drafter that goes with this model, or none."
+}
+
+func aboutQuantizing(e *quantize.RefusedError) (what, next string) {
+	switch e.Reason {
+	case quantize.AlreadyQuantized:
+		return fmt.Sprintf("%s is quantized already.", e.Path), "Start from the full model that it was made of."
+	case quantize.SmallDrafter:
+		return fmt.Sprintf("%s is a trained drafter, which is small as it is.", e.Path), "There is nothing to do."
+	case quantize.SourceItself:
+		return "The smaller copy can't take the place of the model it is made from.", "Choose another folder for it."
+	case quantize.InsideSource:
+		return fmt.Sprintf("%s lies inside the model's own folder.", e.Path), "Choose a folder beside it."
+	case quantize.DestinationTaken:
+		return fmt.Sprintf("There is something in %s already.", e.Path), "Choose another name, or an empty folder."
+	case quantize.NotWritable:
+		return fmt.Sprintf("%s can't be written to.", e.Path), "Choose another place, or see that you may write there."
+	case quantize.NothingToPack:
+		return fmt.Sprintf("Nothing in %s can be made smaller this way.", e.Path), "Choose another model."
+	case quantize.RecommendedIsMixed:
+		return "The recommended recipe mixes precisions, which this mode can't.", "Choose the affine mode, or the uniform recipe."
+	}
+	return fmt.Sprintf("This combination is not possible: %s.", e.Detail), "Choose bits and group among those offered."
 }
 
 func aboutTemplate(e *chat.TemplateError) (what, next string) {

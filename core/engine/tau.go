@@ -1,0 +1,46 @@
+package engine
+
+import (
+	"context"
+
+	"firesteel/core/library"
+	"firesteel/models/chat"
+	"firesteel/models/checkpoint"
+	"firesteel/models/family"
+)
+
+// Tau measures how many tokens a check commits on average, drafter against target: it answers
+// prompts, up to so many tokens each, at temperature 0 with full blocks. It tries the drafter in
+// drafterDir beside the loaded target without loading it for good; "" is the loaded one.
+func (e *Engine) Tau(ctx context.Context, drafterDir string, prompts []string, tokens int) (float64, error) {
+	ctx, cancel := e.both(ctx)
+	defer cancel()
+	var trial *pair
+	err := e.thread.Do(ctx, func() (err error) {
+		trial, err = e.trial(ctx, drafterDir)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	if trial.drafter != e.Loaded().drafter {
+		defer e.thread.Do(context.WithoutCancel(ctx), func() error {
+			trial.drafter.Close()
+			return nil
+		})
+	}
+	committed, rounds := 0, 0
+	for _, prompt := range prompts {
+		w := &writer{emit: func(Event) {}, request: Request{
+			Messages: []chat.Message{{Role: "user", Content: prompt}}, MaxTokens: tokens, Controls: NewControls(Knobs{Gamma: trial.drafter.Block()}),
+		}}
+		if err := e.thread.Do(ctx, func() error { return w.write(ctx, trial, func(int64) {}) }); err != nil {
+			return 0, err
+		}
+		committed, rounds = committed+w.result.Accepted+w.result.Rounds, rounds+w.result.Rounds
+	}
+	if rounds == 0 {
+		return 0, nil
+	}
+	return float64(committed) / float64(rounds), nil
+}
