@@ -274,18 +274,27 @@ func open(ctx context.Context, target library.Description, drafter *library.Desc
 		return p, nil
 	}
 	before = target.TensorBytes
-	side, err := checkpoint.Open(drafter.Dir)
-	if err != nil {
+	if p.drafter, err = openDrafter(ctx, drafter.Dir, p.target, told); err != nil {
 		return p, err
 	}
-	defer side.Close()
-	if p.drafter, err = family.OpenDrafter(ctx, side, p.target, told); err != nil {
-		return p, err
-	}
-	p.drafter.Fit(p.target.Geometry().Vocabulary)
 	p.info.Drafter = info(*drafter, p.drafter.Bytes())
 	p.info.Drafter.Thresholds = slices.Clone(p.drafter.Thresholds())
 	return p, nil
+}
+
+// openDrafter opens the drafter in dir for target, or returns nil and why not.
+func openDrafter(ctx context.Context, dir string, target models.Target, told func(int64)) (models.Drafter, error) {
+	folder, err := checkpoint.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	drafter, err := family.OpenDrafter(ctx, folder, target, told)
+	if err != nil {
+		return nil, err
+	}
+	drafter.Fit(target.Geometry().Vocabulary)
+	return drafter, nil
 }
 
 // warm writes a few tokens that nobody sees, so that what is compiled at first use, for a

@@ -5,8 +5,6 @@ import (
 
 	"firesteel/core/library"
 	"firesteel/models/chat"
-	"firesteel/models/checkpoint"
-	"firesteel/models/family"
 )
 
 // Tau measures how many tokens a check commits on average, drafter against target: it answers
@@ -16,6 +14,7 @@ func (e *Engine) Tau(ctx context.Context, drafterDir string, prompts []string, t
 	ctx, cancel := e.both(ctx)
 	defer cancel()
 	var trial *pair
+	owned := drafterDir != ""
 	err := e.thread.Do(ctx, func() (err error) {
 		trial, err = e.trial(ctx, drafterDir)
 		return err
@@ -23,7 +22,7 @@ func (e *Engine) Tau(ctx context.Context, drafterDir string, prompts []string, t
 	if err != nil {
 		return 0, err
 	}
-	if trial.drafter != e.Loaded().drafter {
+	if owned {
 		defer e.thread.Do(context.WithoutCancel(ctx), func() error {
 			trial.drafter.Close()
 			return nil
@@ -34,7 +33,13 @@ func (e *Engine) Tau(ctx context.Context, drafterDir string, prompts []string, t
 		w := &writer{emit: func(Event) {}, request: Request{
 			Messages: []chat.Message{{Role: "user", Content: prompt}}, MaxTokens: tokens, Controls: NewControls(Knobs{Gamma: trial.drafter.Block()}),
 		}}
-		if err := e.thread.Do(ctx, func() error { return w.write(ctx, trial, func(int64) {}) }); err != nil {
+		err := e.thread.Do(ctx, func() error {
+			if e.held == nil || e.held.target != trial.target {
+				return ErrNothingLoaded // it left since the last prompt
+			}
+			return w.write(ctx, trial, func(int64) {})
+		})
+		if err != nil {
 			return 0, err
 		}
 		committed, rounds = committed+w.result.Accepted+w.result.Rounds, rounds+w.result.Rounds
@@ -43,4 +48,28 @@ func (e *Engine) Tau(ctx context.Context, drafterDir string, prompts []string, t
 		return 0, nil
 	}
 	return float64(committed) / float64(rounds), nil
+}
+
+// trial is the loaded pair, or the loaded target with the drafter in dir, which the caller closes.
+func (e *Engine) trial(ctx context.Context, dir string) (*pair, error) {
+	if e.held == nil || dir == "" && e.held.drafter == nil {
+		return nil, ErrNothingLoaded
+	}
+	trial := *e.held
+	if dir == "" {
+		return &trial, nil
+	}
+	target, err := library.DescribeAs(library.Target, e.held.info.Target.Dir)
+	if err != nil {
+		return nil, err
+	}
+	drafter, err := library.DescribeAs(library.Drafter, dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := library.CheckPair(target, drafter); err != nil {
+		return nil, err
+	}
+	trial.drafter, err = openDrafter(ctx, drafter.Dir, e.held.target, nil)
+	return &trial, err
 }

@@ -19,7 +19,8 @@ const lockName = ".writing"
 // Stage is a hidden folder that a job writes into and that takes its name at the end.
 type Stage struct {
 	*checkpoint.Stage
-	lock *os.File
+	final string
+	lock  *os.File
 }
 
 // NewStage makes one for the folder dir and notes, in the folder notes, where it is, so that
@@ -40,15 +41,18 @@ func NewStage(dir, notes string) (*Stage, error) {
 	if err != nil {
 		return nil, errors.Join(&checkpoint.Error{Kind: checkpoint.KindNotWritable, Path: path, Err: err}, stage.Discard())
 	}
-	return &Stage{stage, lock}, nil
+	return &Stage{stage, dir, lock}, nil
 }
 
 // Finish gives the folder its name, in place of an empty folder that has it.
 func (s *Stage) Finish() error {
-	if err := os.Remove(filepath.Join(s.Dir, lockName)); err != nil {
-		return err
+	if err := unix.Rmdir(s.final); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return &checkpoint.Error{Kind: checkpoint.KindNotWritable, Path: s.final, Err: err}
 	}
-	if err := s.Commit(true); err != nil {
+	if err := os.Remove(filepath.Join(s.Dir, lockName)); err != nil {
+		return &checkpoint.Error{Kind: checkpoint.KindNotWritable, Path: s.Dir, Err: err}
+	}
+	if err := s.Commit(false); err != nil {
 		return err
 	}
 	return s.lock.Close()

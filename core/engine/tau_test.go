@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"firesteel/core/quantize"
+	"firesteel/models/checkpoint"
+)
+
+// smaller quantizes a folder for a test.
+func smaller(t testing.TB, e *Engine, source string, q checkpoint.Quantization, recommended bool) *quantize.Plan {
+	t.Helper()
+	p, err := quantize.NewPlan(quantize.Options{Source: source, Destination: filepath.Join(t.TempDir(), "smaller"), Packing: q, Recommended: recommended, Notes: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := quantize.Run(context.Background(), e, p, nil); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// A drafter made small drafts nearly as well, and holds less.
+func TestSmallDraftersDraftNearlyAsWell(t *testing.T) {
+	e := loaded(t)
+	list, tokens := prompts(t)[:3], 80
+	if long() {
+		list, tokens = prompts(t)[:12], 160
+	}
+	tau := func(dir string) float64 {
+		v, err := e.Tau(context.Background(), dir, list, tokens)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	full := tau("")
+	for _, c := range []struct {
+		bits  int
+		least float64
+	}{{4, 0.92}, {8, 0.98}} {
+		p := smaller(t, e, demoDrafter, checkpoint.Quantization{Bits: c.bits}, false)
+		got := tau(p.Destination)
+		t.Logf("%d bits: %.3f words a check, in full %.3f (%.3f)", c.bits, got, full, got/full)
+		if got < c.least*full {
+			t.Errorf("%d bits: %.3f words a check, in full %.3f", c.bits, got, full)
+		}
+		if _, err := e.Load(context.Background(), LoadRequest{TargetDir: demoTarget, DrafterDir: p.Destination}); err != nil {
+			t.Fatal(err)
+		}
+		small := e.Loaded().Drafter.MemoryBytes
+		if _, err := e.Load(context.Background(), demoRequest); err != nil {
+			t.Fatal(err)
+		}
+		if full := e.Loaded().Drafter.MemoryBytes; small >= full*int64(c.bits+1)/16 {
+			t.Errorf("%d bits: %d bytes in memory, in full %d", c.bits, small, full)
+		}
+	}
+	if _, err := e.Tau(context.Background(), demoTarget, list, tokens); checkpoint.KindOf(err) != checkpoint.KindWrongRole {
+		t.Errorf("a target as drafter: %v", err)
+	}
+	if err := e.Unload(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Tau(context.Background(), demoDrafter, list, tokens); !errors.Is(err, ErrNothingLoaded) {
+		t.Errorf("nothing loaded: %v", err)
+	}
+}
