@@ -238,7 +238,7 @@ func variants() []variant {
 		}},
 
 		{name: "token inputs that the configuration denies", fixture: small, change: set("hidden_size_per_layer_input", 0),
-			kind: checkpoint.KindMismatch, parts: []string{"model.embed_tokens_per_layer.weight"}},
+			kind: checkpoint.KindMismatch, parts: []string{"model.layers.0.per_layer_input_gate.weight"}},
 		{name: "token inputs that are not there", fixture: dense, change: set("hidden_size_per_layer_input", 16),
 			kind: checkpoint.KindIncomplete, parts: []string{"model.embed_tokens_per_layer.weight"}},
 		{name: "borrowers that the configuration denies", fixture: small, change: set("num_kv_shared_layers", 0),

@@ -112,9 +112,7 @@ func Load(ctx context.Context, folder *checkpoint.Folder, progress func(done int
 	if inputs != nil {
 		inputs.layers = layers
 	}
-	l.NothingElse(func(bare string) bool {
-		return p.Head == nil && strings.HasPrefix(bare, "lm_head.") || mayLie(layers, bare)
-	})
+	l.NothingElse(func(bare string) bool { return mayLie(layers, bare) })
 	if err := l.Err(); err != nil {
 		l.Weights.Close()
 		return nil, err

@@ -237,13 +237,13 @@ func (l *Loader) agrees(t checkpoint.Tensor, names string, have, want []int) (ml
 	return dtype, l.err == nil
 }
 
-// NothingElse fails if the language model has a tensor that was not read, unless spare says that
-// it may lie there: then configuration and weights describe different models, and the text would
-// be wrong without a sign.
+// NothingElse fails if a layer has a tensor that was not read, unless spare (nil: never) says that it
+// may lie there: then configuration and weights describe different models, and the text would be wrong
+// without a sign. What stands outside the layers is no part of the language model.
 func (l *Loader) NothingElse(spare func(bare string) bool) {
 	for _, name := range l.folder.Names() {
 		bare := checkpoint.Bare(name)
-		if l.err == nil && !l.read[name] && !checkpoint.Beside(name) && !strings.Contains(name, "rotary_emb.") && !spare(bare) {
+		if l.err == nil && !l.read[name] && strings.HasPrefix(bare, "layers.") && !strings.Contains(name, "rotary_emb.") && (spare == nil || !spare(bare)) {
 			t, _ := l.folder.Tensor(name)
 			l.err = &checkpoint.Error{Kind: checkpoint.KindMismatch, Path: t.File, Tensor: name, Detail: "the model that config.json describes has no such part"}
 		}

@@ -5,7 +5,6 @@ package qwen3
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"firesteel/models/checkpoint"
 	"firesteel/models/decoder"
@@ -35,7 +34,7 @@ func Load(ctx context.Context, folder *checkpoint.Folder, progress func(done int
 		y := LoadLayer(l, fmt.Sprintf("%slayers.%d.", prefix, i), shape)
 		p.Layers = append(p.Layers, decoder.Place{Layer: y, Rotary: rotary, Window: window, Source: i})
 	}
-	l.NothingElse(func(bare string) bool { return tied && strings.HasPrefix(bare, "lm_head.") })
+	l.NothingElse(nil)
 	if err := l.Err(); err != nil {
 		l.Weights.Close()
 		return nil, err
