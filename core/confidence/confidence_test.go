@@ -96,15 +96,15 @@ func TestAUCIsTheChanceOfTheRightOrder(t *testing.T) {
 }
 
 func TestFitFindsTheCurve(t *testing.T) {
-	want := Curves{{1 / 2.0, 0}, {1 / 1.4, 0}, {1 / 0.6, 0}}
+	want := Curves{{1 / 2.0, 0.5}, {1 / 1.4, -0.8}, {1 / 0.6, 0}}
 	truth := func(k int, z float64) float64 { return want[k].Of(z) }
 	samples := rounds(20000, 3, 1, truth)
 	held := rounds(20000, 3, 2, truth)
 	curves := Fit(samples, 3)
 	before, after := Judge(held, nil, 3), Judge(held, curves, 3)
 	for k, c := range curves {
-		if r := c.Scale / want[k].Scale; r < 0.75 || r > 1.33 {
-			t.Errorf("slot %d: temperature %.2f, want %.2f", k, c.Temperature(), want[k].Temperature())
+		if r := c.Scale / want[k].Scale; r < 0.8 || r > 1.25 || math.Abs(c.Shift-want[k].Shift) > 0.2 {
+			t.Errorf("slot %d: %+v, want %+v", k, c, want[k])
 		}
 		if after[k].Error > max(0.02, before[k].Error/2) {
 			t.Errorf("slot %d: error %.3f before, %.3f after", k, before[k].Error, after[k].Error)
@@ -126,12 +126,12 @@ func TestFewRoundsLeaveThingsAsTheyAre(t *testing.T) {
 	if d, e := math.Abs(math.Log(some.Scale))+math.Abs(some.Shift), math.Abs(math.Log(all.Scale))+math.Abs(all.Shift); d == 0 || d > e/2 {
 		t.Errorf("%+v from %d rounds, %+v from %d", some, Few, all, Enough)
 	}
-	for _, got := range Thresholds(rounds(FewForThreshold-1, 2, 3, truth), nil, 2, 0, Worth) {
+	for _, got := range Thresholds(rounds(FewForThreshold-1, 2, 3, truth), 2, 0, Worth) {
 		if got != 0 {
 			t.Errorf("a threshold of %g from few rounds", got)
 		}
 	}
-	if Fit(nil, 2)[1] != Plain || len(Thresholds(nil, nil, 2, 0, Worth)) != 2 {
+	if Fit(nil, 2)[1] != Plain || len(Thresholds(nil, 2, 0, Worth)) != 2 {
 		t.Error("no rounds at all")
 	}
 }
@@ -147,7 +147,7 @@ func TestThresholdsOfASharpStep(t *testing.T) {
 		list = append(list, s)
 	}
 	list = append(list, Sample{Logits: []float32{float32(math.NaN())}, Accepted: 1})
-	got := Thresholds(list, nil, 3, 0, 0.9)
+	got := Thresholds(list, 3, 0, 0.9)
 	// Of all above 0.56 nine in ten are above 0.6.
 	if got[0] < 0.5 || got[0] > 0.65 {
 		t.Errorf("a threshold of %g", got[0])
@@ -155,7 +155,7 @@ func TestThresholdsOfASharpStep(t *testing.T) {
 	if got[1] != 1 || got[2] != 1 {
 		t.Errorf("drafts that are never accepted: %v", got)
 	}
-	if kept := Thresholds(list, nil, 3, 1, 0.9); kept[0] != 0 || kept[1] != 1 {
+	if kept := Thresholds(list, 3, 1, 0.9); kept[0] != 0 || kept[1] != 1 {
 		t.Errorf("the first is checked anyhow: %v", kept)
 	}
 }
@@ -182,7 +182,7 @@ func TestThresholdsByDefinition(t *testing.T) {
 				want = min(want, Plain.Of(float64(s.Logits[0])))
 			}
 		}
-		if got := Thresholds(list, nil, 1, 0, worth)[0]; got != want {
+		if got := Thresholds(list, 1, 0, worth)[0]; got != want {
 			t.Fatalf("%g, want %g", got, want)
 		}
 	})
@@ -191,19 +191,19 @@ func TestThresholdsByDefinition(t *testing.T) {
 func TestPredictedSpeedIsWhatHappens(t *testing.T) {
 	samples := []Sample{{[]float32{2, -2, 2}, 3}, {[]float32{2, 2, 2}, 1}, {[]float32{-2, 2, 2}, 0}}
 	costs := Costs{Round: []float64{1, 2, 3, 4}}
-	all := Predict(samples, nil, Same(0), 0, costs)
+	all := Predict(samples, nil, 0, costs)
 	if all.Checked != 3 || all.Tau != 7.0/3 || all.PerSecond != 7.0/12 {
 		t.Errorf("%+v", all)
 	}
-	some := Predict(samples, nil, Same(0.5), 0, costs) // 1, 3 and 0 are checked; 1, 1 and 0 kept
+	some := Predict(samples, []float64{0.5, 0.5, 0.5}, 0, costs) // 1, 3 and 0 are checked; 1, 1 and 0 kept
 	if some.Checked != 4.0/3 || some.Tau != 5.0/3 || some.PerSecond != 5.0/7 {
 		t.Errorf("%+v", some)
 	}
-	one := Predict(samples, nil, Same(1), 1, costs)
+	one := Predict(samples, []float64{1, 1, 1}, 1, costs)
 	if one.Checked != 1 || one.Tau != 5.0/3 {
 		t.Errorf("%+v", one)
 	}
-	if each := Predict(samples, nil, Each([]float64{0, 0.5}), 0, costs); each.Checked != 7.0/3 {
+	if each := Predict(samples, []float64{0, 0.5}, 0, costs); each.Checked != 7.0/3 {
 		t.Errorf("%+v", each)
 	}
 }
@@ -274,5 +274,46 @@ func TestCalibrationsAreKeptByPair(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 {
 		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+func TestBackIsTheOtherWay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := Curve{math.Exp(rapid.Float64Range(-1.4, 1.4).Draw(t, "scale")), rapid.Float64Range(-2, 2).Draw(t, "shift")}
+		z, chance := rapid.Float64Range(-8, 8).Draw(t, "z"), rapid.Float64Range(0, 1).Draw(t, "chance")
+		if d := c.Of(z) - chance; math.Abs(d) > 1e-9 && (d < 0) != (Sigmoid(z) < c.Back(chance)) {
+			t.Fatalf("%+v makes %g of %g, yet %g of %g", c, c.Of(z), Sigmoid(z), chance, c.Back(chance))
+		}
+	})
+	if got := (Curve{2, 1}).Back(0); got != 0 {
+		t.Errorf("0 becomes %g", got)
+	}
+	if got := (Curve{2, 1}).Back(1); got != 1 {
+		t.Errorf("1 becomes %g", got)
+	}
+}
+
+func TestMeasuredAsksWhatPays(t *testing.T) {
+	m := &Measured{Costs: Costs{Round: []float64{1, 2, 3}}}
+	fitted := rounds(3000, 2, 1, func(int, float64) float64 { return 0.1 })
+	held := rounds(3000, 2, 2, func(int, float64) float64 { return 0.1 })
+	m.Fit(fitted, held, 2, 0)
+	if !m.Pays || len(m.Speeds) != 11 || !m.Speeds[10].Slots || m.Speeds[10].PerSecond <= m.Speeds[0].PerSecond {
+		t.Errorf("checking bad drafts at full price pays: %+v", m.Speeds)
+	}
+	half, none := 0.5, 0.0
+	if got := m.Asked(nil, 2); !slices.Equal(got, m.Thresholds) {
+		t.Errorf("%v by itself", got)
+	}
+	if m.Asked(&none, 2) != nil {
+		t.Error("none was asked for")
+	}
+	if got := m.Asked(&half, 2); got[0] != m.Curves[0].Back(0.5) || got[1] != m.Curves[1].Back(0.5) || got[0] < 0.6 {
+		t.Errorf("%v for a half, with %+v", got, m.Curves)
+	}
+	m.Costs = Costs{Round: []float64{1, 1, 1}}
+	m.Fit(fitted, held, 2, 0)
+	if m.Pays || m.Asked(nil, 2) != nil {
+		t.Error("where checks cost nothing, leaving some out pays")
 	}
 }

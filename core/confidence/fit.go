@@ -15,6 +15,12 @@ var Plain = Curve{Scale: 1}
 // Of is the chance that the curve makes of a logit.
 func (c Curve) Of(z float64) float64 { return Sigmoid(c.Scale*z + c.Shift) }
 
+// Back is the confidence, as the drafter tells it, that the curve makes chance of: to ask whether
+// one is below the other is to ask whether what they become is. 0 and 1 stay.
+func (c Curve) Back(chance float64) float64 {
+	return Sigmoid((math.Log(chance/(1-chance)) - c.Shift) / c.Scale)
+}
+
 // Temperature is what logits are divided by.
 func (c Curve) Temperature() float64 { return 1 / c.Scale }
 
@@ -29,6 +35,15 @@ func (c Curves) At(k int) Curve {
 	return Plain
 }
 
+// Back is, for each slot of a block, the confidence as the drafter tells it that chance stands for.
+func (c Curves) Back(chance float64, block int) []float64 {
+	list := make([]float64, block)
+	for k := range list {
+		list[k] = c.At(k).Back(chance)
+	}
+	return list
+}
+
 // Few is how many rounds a slot needs for its own curve, and Enough how many for it to be
 // trusted wholly: in between it is drawn towards Plain.
 const (
@@ -36,12 +51,9 @@ const (
 	Enough = 2000
 )
 
-// Fit finds the curves for a block.
+// Fit finds the curves for a block, slot after slot: each is the one under which the running
+// product, calibrated up to the slot before, best explains what was accepted.
 func Fit(samples []Sample, block int) Curves {
-	return fit(samples, block, temperatureOnly)
-}
-
-func fit(samples []Sample, block int, search func(z, before []float64, accepted []bool) Curve) Curves {
 	curves := make(Curves, block)
 	product := ones(len(samples))
 	for k := range curves {
@@ -68,45 +80,48 @@ func shrink(c Curve, rounds int) Curve {
 	return Curve{math.Exp(w * math.Log(c.Scale)), w * c.Shift}
 }
 
-// Temperatures tried: from a quarter to four, each 2.8 % above the one before.
+// The search begins with steps of firstStep, in the logarithm of the scale and in the shift, and
+// ends when steps of lastStep no longer help. A scale stays within widest and its inverse.
 const (
-	temperatureSpan  = 4.0
-	temperatureSteps = 101
+	firstStep = 0.5
+	lastStep  = 0.01
+	widest    = 8.0
 )
 
-func temperatureAt(i int) float64 {
-	return math.Pow(temperatureSpan, 2*float64(i)/(temperatureSteps-1)-1)
-}
-
-// temperatureOnly takes the temperature with the least expected calibration error; among equals
-// the one with the least squared error.
-func temperatureOnly(z, before []float64, accepted []bool) Curve {
-	best, bestError, bestBrier := Plain, math.Inf(1), math.Inf(1)
-	for i := range temperatureSteps {
-		c := Curve{Scale: 1 / temperatureAt(i)}
-		e, b := misfit(z, before, accepted, c)
-		if e < bestError || e == bestError && b < bestBrier {
-			best, bestError, bestBrier = c, e, b
+// search finds the curve with the least log loss of before·c(z): a pattern search, which is
+// enough for two numbers and gives the same for any order of rounds but for rounding.
+func search(z, before []float64, accepted []bool) Curve {
+	best, least := Plain, loss(z, before, accepted, Plain)
+	for step := firstStep; step >= lastStep; {
+		moved := false
+		for _, d := range [][2]float64{{1, 0}, {-1, 0}, {0, 1}, {0, -1}, {1, 1}, {-1, -1}, {1, -1}, {-1, 1}} {
+			c := Curve{best.Scale * math.Exp(step*d[0]), best.Shift + step*d[1]}
+			if c.Scale > widest || c.Scale < 1/widest {
+				continue
+			}
+			if l := loss(z, before, accepted, c); l < least {
+				best, least, moved = c, l, true
+				break
+			}
+		}
+		if !moved {
+			step /= 2
 		}
 	}
 	return best
 }
 
-// misfit is the expected calibration error of before·c(z) and the mean squared error.
-func misfit(z, before []float64, accepted []bool, c Curve) (calibration, brier float64) {
-	var sum [BinCount]float64
+// loss is the mean of −ln of the chance given to what happened. No chance counts as less than
+// surprise, so that a single round can't outweigh all others.
+func loss(z, before []float64, accepted []bool, c Curve) float64 {
+	const surprise = 1e-9
+	sum := 0.0
 	for i := range z {
 		p := before[i] * c.Of(z[i])
-		d := p
-		if accepted[i] {
-			d--
+		if !accepted[i] {
+			p = 1 - p
 		}
-		sum[binOf(p)] += d
-		brier += d * d
+		sum -= math.Log(max(p, surprise))
 	}
-	for _, d := range sum {
-		calibration += math.Abs(d)
-	}
-	n := float64(len(z))
-	return calibration / n, brier / n
+	return sum / float64(len(z))
 }

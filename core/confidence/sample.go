@@ -5,8 +5,16 @@
 // A round of a full block gives, for each slot k, the confidence logit z_k and whether the whole
 // prefix up to k was accepted, y_k. The chance that the head stands for is conditional: that k is
 // accepted if everything before it was. So predictions are compared as running products,
-// A_k = c_1·…·c_k against y_k (Guo et al. 2017 for the error and for the temperature; sequential
-// temperature scaling as in DSpark).
+// A_k = c_1·…·c_k against y_k.
+//
+// Calibration is sequential: slot after slot, c_k = σ(z_k/T_k + b_k) is chosen given the product
+// before it. That is DSpark's sequential temperature scaling with a shift b_k beside the
+// temperature (Platt 1999), and with the log loss in place of the calibration error itself, which
+// is no smooth function and follows the chance in each bin. The shift is needed: heads are trained
+// on the overlap of two distributions at temperature 1, and where nothing is left to chance what
+// counts is that the likeliest tokens agree, so heads are not just too bold or too timid there but
+// off to one side, which no temperature mends. With the built-in pair's greedy texts temperatures alone leave
+// an error of 4 to 6 % in the slots from the third on, with the shift it is about 2 %.
 package confidence
 
 import "math"

@@ -106,14 +106,14 @@ type Speed struct {
 	PerSecond float64 `json:"tokens_per_second"`
 }
 
-// Predict tells what speed thresholds give: had a round checked its first l drafts only, it would
+// Predict tells what speed thresholds, for confidences as the drafter tells them, give: had a round checked its first l drafts only, it would
 // have kept as many as lie before the first rejected one, and the target's own token. Which rounds
 // come is taken as given.
-func Predict(samples []Sample, curves Curves, threshold func(k int) float64, kept int, costs Costs) Speed {
+func Predict(samples []Sample, thresholds []float64, kept int, costs Costs) Speed {
 	var s Speed
 	var tokens, checked, seconds float64
 	for _, sample := range samples {
-		l := sample.Proposed(curves, threshold, kept)
+		l := sample.Proposed(thresholds, kept)
 		checked += float64(l)
 		tokens += float64(min(sample.Accepted, l) + 1)
 		if l < len(costs.Round) {
@@ -127,17 +127,4 @@ func Predict(samples []Sample, curves Curves, threshold func(k int) float64, kep
 		s.PerSecond = tokens / seconds
 	}
 	return s
-}
-
-// Same is one threshold for every slot.
-func Same(t float64) func(k int) float64 { return func(int) float64 { return t } }
-
-// Each is a threshold a slot, none past their end.
-func Each(list []float64) func(k int) float64 {
-	return func(k int) float64 {
-		if k < len(list) {
-			return list[k]
-		}
-		return 0
-	}
 }

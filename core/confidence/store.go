@@ -45,7 +45,8 @@ type Measured struct {
 	HeldOut int `json:"rounds_held_out"`
 
 	Curves     Curves    `json:"curves"`
-	Thresholds []float64 `json:"thresholds"` // for confidences as Curves tell them; none where holding drafts back does not pay
+	Thresholds []float64 `json:"thresholds"` // for confidences as the drafter tells them
+	Pays       bool      `json:"pays"`       // Thresholds are faster than none
 	Before     []Score   `json:"before"`
 	After      []Score   `json:"after"`
 	Costs      Costs     `json:"costs"`
@@ -136,4 +137,35 @@ func (c *Calibration) Keep(dir string, m *Measured) (*Calibration, error) {
 	whole.Target, whole.Drafter, whole.Block = c.Target, c.Drafter, c.Block
 	whole.Bands[BandOf(m.Temperature).Name] = m
 	return whole, whole.Write(dir)
+}
+
+// Fit fills m in from the rounds to fit to and those to judge by. The first kept drafts of a
+// round are checked however unsure they are.
+func (m *Measured) Fit(fitted, held []Sample, block, kept int) {
+	m.Curves = Fit(fitted, block)
+	m.Before, m.After = Judge(held, nil, block), Judge(held, m.Curves, block)
+	m.Thresholds = Thresholds(fitted, block, kept, Worth)
+	m.Speeds = nil
+	for i := range 10 {
+		t := float64(i) / 10
+		s := Predict(held, m.Curves.Back(t, block), kept, m.Costs)
+		s.Threshold = t
+		m.Speeds = append(m.Speeds, s)
+	}
+	own := Predict(held, m.Thresholds, kept, m.Costs)
+	own.Slots = true
+	m.Speeds = append(m.Speeds, own)
+	m.Pays = own.PerSecond > m.Speeds[0].PerSecond
+}
+
+// Asked is what each slot's confidence, as the drafter tells it, must reach. threshold is what a
+// person set, on confidences as m tells them; nil leaves it to m.
+func (m *Measured) Asked(threshold *float64, block int) []float64 {
+	switch {
+	case threshold != nil && *threshold > 0:
+		return m.Curves.Back(*threshold, block)
+	case threshold == nil && m.Pays:
+		return m.Thresholds
+	}
+	return nil
 }

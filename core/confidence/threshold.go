@@ -9,12 +9,12 @@ const Worth = 0.5
 // FewForThreshold is how many rounds a slot needs for a threshold of its own.
 const FewForThreshold = 50
 
-// Thresholds gives each slot the least confidence seen, as curves tell it, such that of the drafts
-// at least that sure the share accepted, (accepted+1)/(all+2), reaches worth. Slots that are
-// checked anyhow, the first kept, and those with few rounds get 0: nothing is held back. Where no
-// confidence will do it is 1. Rounds count whatever became of the slots before, so the share is
+// Thresholds gives each slot the least confidence seen, as the drafter tells it, such that of the
+// drafts at least that sure the share accepted, (accepted+1)/(all+2), reaches worth. Slots that
+// are checked anyhow, the first kept, and those with few rounds get 0: nothing is held back. Where
+// no confidence will do it is 1. Rounds count whatever became of the slots before, so the share is
 // that of the whole prefix.
-func Thresholds(samples []Sample, curves Curves, block, kept int, worth float64) []float64 {
+func Thresholds(samples []Sample, block, kept int, worth float64) []float64 {
 	list := make([]float64, block)
 	for k := kept; k < block; k++ {
 		type draft struct {
@@ -52,19 +52,19 @@ func Thresholds(samples []Sample, curves Curves, block, kept int, worth float64)
 				continue
 			}
 			if (accepted+1)/float64(i+3) >= worth {
-				list[k] = curves.At(k).Of(float64(d.z))
+				list[k] = Sigmoid(float64(d.z))
 			}
 		}
 	}
 	return list
 }
 
-// Proposed is how many of a round's drafts are checked: those before the first whose confidence
-// is below its slot's threshold, and the first kept in any case. The decoding loop follows the
-// same rule.
-func (s Sample) Proposed(curves Curves, threshold func(k int) float64, kept int) int {
-	for k, z := range s.Logits {
-		if k >= kept && float32(curves.At(k).Of(float64(z))) < float32(threshold(k)) {
+// Proposed is how many of a round's drafts are checked: those before the first whose confidence,
+// as the drafter tells it, is below its slot's threshold, and the first kept in any case. The
+// decoding loop follows the same rule.
+func (s Sample) Proposed(thresholds []float64, kept int) int {
+	for k := kept; k < min(len(s.Logits), len(thresholds)); k++ {
+		if float32(Sigmoid(float64(s.Logits[k]))) < float32(thresholds[k]) {
 			return k
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"firesteel/core/confidence"
 	"firesteel/models/chat"
 )
 
@@ -17,8 +18,9 @@ import (
 type Knobs struct {
 	Gamma       int     // tokens drafted ahead each round, 0 (plain decoding) to the drafter's block
 	Temperature float64 // below 1e-5 the likeliest token is always taken
-	// Drafts from the first confidence below this are not proposed; 0 turns it off. Nil leaves it to
-	// the drafter: see ModelInfo.Thresholds.
+	// Drafts from the first confidence below this are not proposed; 0 turns it off. Where the pair
+	// is calibrated at this temperature, confidences count as that tells them. Nil leaves it to the
+	// calibration, or else to the drafter: see Loaded.Calibration and ModelInfo.Thresholds.
 	Threshold *float64
 }
 
@@ -134,6 +136,7 @@ type ModelInfo struct {
 	Context      int  // tokens; targets only
 	Block        int  // trained γ; drafters only
 	HasThreshold bool // has a confidence head; drafters only
+	Kept         int  // drafts that are checked however unsure; drafters only
 	// Thresholds are the drafter's own, one a slot, which hold while Knobs.Threshold is nil; empty
 	// means none. Drafters only.
 	Thresholds []float64
@@ -146,13 +149,17 @@ type ModelInfo struct {
 type Loaded struct {
 	Target  *ModelInfo
 	Drafter *ModelInfo
+	// Calibration is what was measured of this pair and is gone by; nil without. Not to be changed.
+	Calibration *confidence.Calibration
 }
 
 // LoadRequest names the folders to load. DrafterDir "" loads the target alone.
 type LoadRequest struct {
 	TargetDir  string
 	DrafterDir string
-	Progress   func(done, total int64) // bytes; called on the inference thread; may be nil
+	// Calibrations is the folder to look for this pair's calibration in; "" looks nowhere.
+	Calibrations string
+	Progress     func(done, total int64) // bytes; called on the inference thread; may be nil
 }
 
 // Memory is one reading. Byte counts; zero where the system does not tell.

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"firesteel/core/confidence"
 	"firesteel/core/decode"
 	"firesteel/core/library"
 	"firesteel/core/memory"
@@ -163,6 +164,7 @@ func (e *Engine) Load(ctx context.Context, r LoadRequest) (Loaded, error) {
 	err = e.thread.Do(ctx, func() error {
 		fresh, err := open(ctx, target, drafter, r.Progress)
 		if err == nil {
+			fresh.info.Calibration = calibration(fresh.info, r.Calibrations)
 			err = fresh.warm(ctx)
 		}
 		if err != nil {
@@ -177,6 +179,44 @@ func (e *Engine) Load(ctx context.Context, r LoadRequest) (Loaded, error) {
 		return nil
 	})
 	return e.Loaded(), err
+}
+
+// Recalibrate looks anew for what was measured of the loaded pair, in the folder dir; texts go by
+// it from then on. It waits for a text that is being written.
+func (e *Engine) Recalibrate(ctx context.Context, dir string) (Loaded, error) {
+	ctx, cancel := e.both(ctx)
+	defer cancel()
+	err := e.thread.Do(ctx, func() error {
+		if e.held == nil {
+			return ErrNothingLoaded
+		}
+		e.held.info.Calibration = calibration(e.held.info, dir)
+		e.hold(e.held)
+		return nil
+	})
+	return e.Loaded(), err
+}
+
+// calibration is what dir holds of a pair; nil where that is nothing, or can't be read: then one
+// does without.
+func calibration(pair Loaded, dir string) *confidence.Calibration {
+	if dir == "" || pair.Drafter == nil || !pair.Drafter.HasThreshold {
+		return nil
+	}
+	var ids [2]string
+	for i, m := range []*ModelInfo{pair.Target, pair.Drafter} {
+		id, err := library.Identity(m.Dir)
+		if err != nil {
+			slog.Warn("no calibration is looked for", "error", err)
+			return nil
+		}
+		ids[i] = id
+	}
+	c, err := confidence.Read(dir, ids[0], ids[1])
+	if err != nil {
+		slog.Warn("a calibration is passed over", "error", err)
+	}
+	return c
 }
 
 func (e *Engine) describe(r LoadRequest) (target library.Description, drafter *library.Description, err error) {
@@ -279,6 +319,7 @@ func open(ctx context.Context, target library.Description, drafter *library.Desc
 	}
 	p.info.Drafter = info(*drafter, p.drafter.Bytes())
 	p.info.Drafter.Thresholds = slices.Clone(p.drafter.Thresholds())
+	p.info.Drafter.Kept = p.drafter.Kept()
 	return p, nil
 }
 
@@ -407,7 +448,7 @@ func (w *writer) write(ctx context.Context, p *pair, held func(bytes int64)) err
 	reads := mlxbind.HostReads()
 	mlxbind.ResetPeakMemory()
 	end, err := decode.Run(ctx, prompt, decode.Config{
-		Target: p.target, Drafter: drafter, Knobs: func() decode.Knobs { return w.knobs(drafter) }, Seed: w.result.Seed, MaxTokens: limit,
+		Target: p.target, Drafter: drafter, Knobs: func() decode.Knobs { return w.knobs(drafter, p.info.Calibration) }, Seed: w.result.Seed, MaxTokens: limit,
 		Stop:      func(token int) bool { return !w.request.IgnoreStop && p.stop[token] },
 		Trace:     w.request.Trace,
 		Prefilled: func(done int) { w.emit(Prefill{done, len(prompt)}) },
@@ -461,18 +502,22 @@ func (w *writer) encode(p *pair) ([]int, error) {
 // ErrEmptyPrompt is returned when there is nothing to go on from.
 var ErrEmptyPrompt = errors.New("the prompt is empty")
 
-// knobs are what the request asks for now. A threshold that a person set goes before the drafter's own.
-func (w *writer) knobs(drafter models.Drafter) decode.Knobs {
+// knobs are what the request asks for now. A threshold that a person set goes before the
+// calibration's, and that before the drafter's own.
+func (w *writer) knobs(drafter models.Drafter, c *confidence.Calibration) decode.Knobs {
 	k := w.request.Controls.Get()
 	s := sample.Settings{Temperature: k.Temperature, TopP: w.request.TopP, TopK: w.request.TopK, MinP: w.request.MinP}
 	if s.TopP == 0 {
 		s.TopP = 1
 	}
 	knobs := decode.Knobs{Gamma: max(k.Gamma, 0), Sampling: s}
-	switch {
+	switch m := c.For(k.Temperature); {
+	case drafter == nil:
+	case m != nil:
+		knobs.Thresholds = m.Asked(k.Threshold, drafter.Block())
 	case k.Threshold != nil:
 		knobs.Thresholds = decode.Uniform(drafter, *k.Threshold)
-	case drafter != nil:
+	default:
 		knobs.Thresholds = drafter.Thresholds()
 	}
 	return knobs

@@ -31,7 +31,7 @@ func (e *Engine) Tau(ctx context.Context, drafterDir string, prompts []string, t
 	committed, rounds := 0, 0
 	for _, prompt := range prompts {
 		w := &writer{emit: func(Event) {}, request: Request{
-			Messages: []chat.Message{{Role: "user", Content: prompt}}, MaxTokens: tokens, Controls: NewControls(Knobs{Gamma: trial.drafter.Block()}),
+			Messages: []chat.Message{{Role: "user", Content: prompt}}, MaxTokens: tokens, Controls: NewControls(Knobs{Gamma: trial.drafter.Block(), Threshold: new(float64)}),
 		}}
 		err := e.thread.Do(ctx, func() error {
 			if e.held == nil || e.held.target != trial.target {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"firesteel/core/confidence"
 	"firesteel/core/engine"
 	"firesteel/ui/words"
 )
@@ -21,6 +22,8 @@ import (
 type Core interface {
 	Load(ctx context.Context, r engine.LoadRequest) (engine.Loaded, error)
 	Generate(ctx context.Context, r engine.Request, emit func(engine.Event)) (engine.Result, error)
+	Loaded() engine.Loaded
+	Device() string
 	Memory() engine.Memory
 	Close() error
 }
@@ -32,6 +35,8 @@ type Options struct {
 	Open func() (Core, error)
 	// DemoPair returns the folders of the embedded pair; nil where there is none.
 	DemoPair func() (target, drafter string, err error)
+	// Calibrations is the folder that calibrations are kept in; "" is the usual one.
+	Calibrations string
 	// Window tells whether this build has one, for the help.
 	Window bool
 }
@@ -62,6 +67,7 @@ type command struct {
 
 var commands = []*command{
 	{"generate", "write text", "firesteel generate --prompt TEXT|- [flags]", (*terminal).generate},
+	{"calibrate", "learn how far a drafter's confidence can be trusted, and what each caution brings", "firesteel calibrate [flags]", (*terminal).calibrate},
 	{"check", "compare what is computed here with recorded reference values", "firesteel check DIR…\n       firesteel check --pair TARGET DRAFTER FILE.json", (*terminal).check},
 	{"quantize", "make a smaller copy of a model", "firesteel quantize SOURCE DESTINATION [flags]", (*terminal).quantize},
 	{"inspect", "say what a folder holds and what it needs", "firesteel inspect DIR", (*terminal).inspect},
@@ -164,4 +170,12 @@ func (t *terminal) parse(c *command, f *flag.FlagSet, args []string) error {
 		return usageError(fmt.Sprintf("%s. firesteel %s --help lists the flags.", text, c.name))
 	}
 	return nil
+}
+
+// calibrations is the folder that calibrations are kept in.
+func (t *terminal) calibrations() (string, error) {
+	if t.Calibrations != "" {
+		return t.Calibrations, nil
+	}
+	return confidence.Place()
 }

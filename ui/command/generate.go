@@ -67,12 +67,16 @@ func (t *terminal) generate(ctx context.Context, c *command, args []string) erro
 	if err != nil {
 		return err
 	}
+	place, err := t.calibrations()
+	if err != nil {
+		return err
+	}
 	core, err := t.Open()
 	if err != nil {
 		return err
 	}
 	defer core.Close()
-	loaded, err := core.Load(ctx, engine.LoadRequest{TargetDir: target, DrafterDir: drafter})
+	loaded, err := core.Load(ctx, engine.LoadRequest{TargetDir: target, DrafterDir: drafter, Calibrations: place})
 	if err != nil {
 		return err
 	}
@@ -153,17 +157,22 @@ func (t *terminal) folders(p plan) (target, drafter string, err error) {
 // quantizedGamma is how far to guess ahead by default when checking a row costs nearly a pass.
 const quantizedGamma = 4
 
+// ownTemperature is what a model is used at unless a person says otherwise.
+func ownTemperature(model *engine.ModelInfo) float64 {
+	if model.Temperature != nil {
+		return *model.Temperature
+	}
+	return 0.7
+}
+
 // request fills in what the flags leave open.
 func (p plan) request(loaded engine.Loaded) (engine.Request, error) {
 	model := loaded.Target
-	k := engine.Knobs{Temperature: 0.7}
+	k := engine.Knobs{Temperature: ownTemperature(model)}
 	if p.set["threshold"] {
 		k.Threshold = &p.caution
 	}
 	r := engine.Request{MaxTokens: p.maxTokens, IgnoreStop: p.ignoreStop, Trace: p.rounds}
-	if model.Temperature != nil {
-		k.Temperature = *model.Temperature
-	}
 	if model.TopP != nil {
 		r.TopP = *model.TopP
 	}

@@ -69,7 +69,7 @@ func (t *terminal) quantize(ctx context.Context, c *command, args []string) erro
 		return err
 	}
 	defer worker.Close()
-	result, err := quantize.Run(ctx, worker, plan, t.jobProgress())
+	result, err := quantize.Run(ctx, worker, plan, t.jobProgress(func(n int64) string { return humanize.Bytes(uint64(n)) }))
 	fmt.Fprint(t.err, "\r\x1b[K")
 	if err != nil {
 		return err
@@ -97,8 +97,9 @@ func given(f *flag.FlagSet, name string) (set bool) {
 	return set
 }
 
-// jobProgress shows how far a job is on standard error, a line that is written over.
-func (t *terminal) jobProgress() func(job.Progress) {
+// jobProgress shows how far a job is on standard error, a line that is written over; say puts what
+// it counts into words.
+func (t *terminal) jobProgress(say func(n int64) string) func(job.Progress) {
 	var shown time.Time
 	return func(p job.Progress) {
 		if time.Since(shown) < time.Second/4 {
@@ -109,6 +110,6 @@ func (t *terminal) jobProgress() func(job.Progress) {
 		if p.Left > 0 {
 			left = ", " + p.Left.Round(time.Second).String() + " left"
 		}
-		fmt.Fprintf(t.err, "\r%s: %s of %s%s\x1b[K", p.Stage, humanize.Bytes(uint64(p.Done)), humanize.Bytes(uint64(p.Total)), left)
+		fmt.Fprintf(t.err, "\r%s: %s of %s%s\x1b[K", p.Stage, say(p.Done), say(p.Total), left)
 	}
 }

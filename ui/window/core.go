@@ -31,6 +31,8 @@ type Options struct {
 	DemoPair func() (target, drafter string, err error)
 	// SettingsPath is the file that the window remembers things in; "" is the usual one.
 	SettingsPath string
+	// Calibrations is the folder that pairs' calibrations are kept in; "" is the usual one.
+	Calibrations string
 	Version      string // shown under About; may be empty
 	Icon         []byte // PNG; may be nil
 }

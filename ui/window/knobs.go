@@ -50,6 +50,7 @@ func (w *Window) makeKnobs() fyne.CanvasObject {
 	}
 	k.temperature.OnChanged = func(v float64) {
 		w.settings.Temperature = &v
+		w.showCaution()
 		w.knobMoved()
 	}
 	k.threshold.OnChanged = func(v float64) {
@@ -72,21 +73,46 @@ func (w *Window) gammaWords(v float64) string {
 }
 
 func (w *Window) cautionWords(v float64) string {
-	switch {
-	case w.settings.Threshold == nil && w.ownThresholds() != nil:
+	if own, calibrated := w.ownThresholds(); w.settings.Threshold == nil && own != nil {
+		if calibrated {
+			return "as calibrated, word by word"
+		}
 		return "as the drafter was tuned, word by word"
+	}
+	switch {
 	case v == 0:
 		return "every guess is checked"
 	}
 	return fmt.Sprintf("guesses stop below %.0f %% sure", 100*v)
 }
 
-// ownThresholds are those that came with the drafter; nil without any.
-func (w *Window) ownThresholds() []float64 {
-	if d := w.models.loaded.Drafter; d != nil && len(d.Thresholds) > 0 && slices.Max(d.Thresholds) > 0 {
-		return d.Thresholds
+// ownThresholds are those that hold at the creativity set while no caution is: what was calibrated,
+// or what came with the drafter. nil without any.
+func (w *Window) ownThresholds() (list []float64, calibrated bool) {
+	d := w.models.loaded.Drafter
+	if d == nil {
+		return nil, false
 	}
-	return nil
+	list = d.Thresholds
+	if m := w.models.loaded.Calibration.For(w.knobs.temperature.Value()); m != nil {
+		list, calibrated = m.Asked(nil, d.Block), true
+	}
+	if len(list) == 0 || slices.Max(list) <= 0 {
+		return nil, calibrated
+	}
+	return list, calibrated
+}
+
+// showCaution puts its slider where it belongs.
+func (w *Window) showCaution() {
+	threshold := 0.0
+	if own, _ := w.ownThresholds(); own != nil {
+		threshold = min(1, slices.Max(own))
+	}
+	if w.settings.Threshold != nil {
+		threshold = *w.settings.Threshold
+	}
+	w.knobs.threshold.Set(threshold)
 }
 
 func (w *Window) knobMoved() {
@@ -126,17 +152,10 @@ func (w *Window) showKnobs() {
 	if w.settings.Temperature != nil {
 		temperature = *w.settings.Temperature
 	}
-	threshold := 0.0
-	if own := w.ownThresholds(); own != nil {
-		threshold = min(1, slices.Max(own))
-	}
-	if w.settings.Threshold != nil {
-		threshold = *w.settings.Threshold
-	}
 	k.gamma.SetMax(float64(block))
 	k.gamma.Set(float64(gamma))
 	k.temperature.Set(temperature)
-	k.threshold.Set(threshold)
+	w.showCaution()
 	switch {
 	case drafter == nil && loaded.Target != nil:
 		k.gamma.Turn(false, "no drafter: one word at a time")

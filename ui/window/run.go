@@ -13,6 +13,7 @@ import (
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/app"
 
+	"firesteel/core/confidence"
 	"firesteel/ui/window/settings"
 )
 
@@ -45,6 +46,13 @@ func Run(o Options) (err error) {
 			slog.Warn("nothing will be remembered", "error", err)
 		}
 		o.SettingsPath = path
+	}
+	if o.Calibrations == "" {
+		place, err := confidence.Place()
+		if err != nil {
+			slog.Warn("no calibration is gone by", "error", err)
+		}
+		o.Calibrations = place
 	}
 	kept, err := settings.Load(o.SettingsPath)
 	if err != nil && o.SettingsPath != "" {

@@ -15,6 +15,7 @@ import (
 	"fyne.io/fyne/v2/test"
 	"fyne.io/fyne/v2/widget"
 
+	"firesteel/core/confidence"
 	"firesteel/core/engine"
 	"firesteel/core/library"
 	"firesteel/ui/window/look"
@@ -179,6 +180,34 @@ func TestSlidersReachARunningRequest(t *testing.T) {
 	kept, err := settings.Load(path)
 	if err != nil || kept.Gamma == nil || *kept.Gamma != 7 || *kept.Threshold != 0.5 || *kept.Temperature != 0 {
 		t.Errorf("remembered %+v, %v", kept, err)
+	}
+}
+
+func TestCautionFollowsWhatWasCalibrated(t *testing.T) {
+	s := open(t, &scripted{})
+	if got := s.knobs.threshold.Meaning(); got != "every guess is checked" {
+		t.Errorf("without a calibration it reads %q", got)
+	}
+	s.models.loaded.Calibration = &confidence.Calibration{Bands: map[string]*confidence.Measured{
+		"greedy": {Thresholds: []float64{0, 0.4, 0.6}, Pays: true}, "high": {Thresholds: []float64{0.9}},
+	}}
+	s.showKnobs()
+	for _, c := range []struct {
+		creativity, words string
+		at                float64
+	}{{"0", "as calibrated, word by word", 0.6}, {"1", "every guess is checked", 0}, {"0.3", "every guess is checked", 0}} {
+		s.knobs.temperature.Type(c.creativity)
+		if got, at := s.knobs.threshold.Meaning(), s.knobs.threshold.Value(); got != c.words || at != c.at {
+			t.Errorf("at creativity %s it reads %q at %g", c.creativity, got, at)
+		}
+		if s.controls.Get().Threshold != nil || s.settings.Threshold != nil {
+			t.Error("moving the creativity sets a caution")
+		}
+	}
+	s.knobs.temperature.Type("0")
+	s.knobs.threshold.Type("0.2")
+	if got := s.knobs.threshold.Meaning(); got != "guesses stop below 20 % sure" || *s.controls.Get().Threshold != 0.2 {
+		t.Errorf("set by hand it reads %q", got)
 	}
 }
 

@@ -13,9 +13,11 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"firesteel/core/calibrate"
 	"firesteel/core/engine"
 	"firesteel/core/job"
 	"firesteel/core/library"
+	"firesteel/core/prompts"
 	"firesteel/core/quantize"
 	"firesteel/core/thread"
 	"firesteel/models/chat"
@@ -55,6 +57,8 @@ func explain(err error) (what, next string) {
 	var refused *quantize.RefusedError
 	var room *job.RoomError
 	var wrong *quantize.VerifyError
+	var prompt *prompts.Error
+	var few *calibrate.TooFewError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return "Stopped.", ""
@@ -86,6 +90,19 @@ func explain(err error) (what, next string) {
 		return "There is nothing to go on from.", "Write something first."
 	case errors.Is(err, engine.ErrNotFinite):
 		return "The model computed values that make no sense, so the text was ended here.", "Try it again; if that happens every time, the model's files may be damaged: get them again."
+	case errors.As(err, &prompt):
+		return aboutPrompts(prompt)
+	case errors.As(err, &few):
+		return fmt.Sprintf("The prompts gave %d checks, too few to learn from.", few.Rounds), "Choose a file with more prompts."
+	case errors.Is(err, calibrate.ErrNoDrafter):
+		return "There is nothing to calibrate: no drafter is loaded.", "Choose a folder under Drafter, then press Load."
+	case errors.Is(err, calibrate.ErrNoConfidence):
+		return "This drafter does not say how sure it is, so there is nothing to calibrate.", "Choose a drafter that does."
+	case errors.Is(err, calibrate.ErrNoPlace):
+		return "Only a DFlash drafter, one with a dspark.json, has a place for thresholds in its folder.",
+			"Calibrate without writing them there: Firesteel keeps them itself and uses them whenever this pair is loaded."
+	case errors.Is(err, calibrate.ErrCalibrated):
+		return "The drafter's folder holds thresholds already.", "To replace them, add --force."
 	case errors.Is(err, thread.ErrClosed):
 		return "Firesteel is closing.", ""
 	case errors.As(err, &broken):
@@ -214,6 +231,14 @@ func aboutQuantizing(e *quantize.RefusedError) (what, next string) {
 		return "The recommended recipe mixes precisions, which this mode can't.", "Choose the affine mode, or the uniform recipe."
 	}
 	return fmt.Sprintf("This combination is not possible: %s.", e.Detail), "Choose bits and group among those offered."
+}
+
+func aboutPrompts(e *prompts.Error) (what, next string) {
+	const form = "A file of prompts has one on each line: text, or JSON with \"prompt\", \"p\" or \"messages\"."
+	if e.Line == 0 {
+		return fmt.Sprintf("There is no prompt in %s.", e.Path), form
+	}
+	return fmt.Sprintf("Line %d of %s is no prompt: %s.", e.Line, e.Path, e.Detail), form
 }
 
 func aboutTemplate(e *chat.TemplateError) (what, next string) {

@@ -36,8 +36,8 @@ func (d *Diagram) Set(bins []confidence.Bin) {
 	d.Refresh()
 }
 
-// side is the least width and height.
-const side = 20 * look.Unit
+// square is the least width and height.
+const square = 20 * look.Unit
 
 // draw returns the diagram at w×h pixels of the screen.
 func (d *Diagram) draw(w, h int) image.Image {
@@ -90,7 +90,7 @@ func (d *Diagram) CreateRenderer() fyne.WidgetRenderer {
 
 type renderer struct{ raster *canvas.Raster }
 
-func (r *renderer) MinSize() fyne.Size           { return fyne.NewSize(side, side) }
+func (r *renderer) MinSize() fyne.Size           { return fyne.NewSize(square, square) }
 func (r *renderer) Layout(size fyne.Size)        { r.raster.Resize(size) }
 func (r *renderer) Refresh()                     { canvas.Refresh(r.raster) }
 func (r *renderer) Objects() []fyne.CanvasObject { return []fyne.CanvasObject{r.raster} }

@@ -40,7 +40,7 @@ func TestColumnsReachWhatCameTrue(t *testing.T) {
 			t.Errorf("something is drawn at %v", free)
 		}
 	}
-	if d.MinSize().Width != side || NewDiagram().draw(200, 200).Bounds().Dx() != 200 || d.draw(2, 2).Bounds().Dx() != 2 {
+	if d.MinSize().Width != square || NewDiagram().draw(200, 200).Bounds().Dx() != 200 || d.draw(2, 2).Bounds().Dx() != 2 {
 		t.Error("sizes")
 	}
 }
