@@ -62,10 +62,11 @@ func New(kind Kind, hints *look.Hints) *Knob {
 }
 
 func (k *Knob) changed(v float64) {
-	k.show(v)
+	// First, because the words may depend on whether a person set it.
 	if k.OnChanged != nil {
 		k.OnChanged(v)
 	}
+	k.show(v)
 }
 
 func (k *Knob) show(v float64) {
@@ -193,10 +194,11 @@ func (n *Number) take() {
 	}
 	before := s.Value()
 	s.SetValue(v)
-	n.knob.show(s.Value())
-	if s.Value() != before && n.knob.OnChanged != nil {
-		n.knob.OnChanged(s.Value())
+	if s.Value() == before {
+		n.knob.show(before)
+		return
 	}
+	n.knob.changed(s.Value())
 }
 
 // FocusLost takes the number as Return does. Called by Fyne.
