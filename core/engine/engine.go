@@ -17,8 +17,10 @@ import (
 
 	"firesteel/core/confidence"
 	"firesteel/core/decode"
+	"firesteel/core/job"
 	"firesteel/core/library"
 	"firesteel/core/memory"
+	"firesteel/core/quantize"
 	"firesteel/core/sample"
 	"firesteel/core/thread"
 	"firesteel/mlxbind"
@@ -261,6 +263,13 @@ func (e *Engine) drop() {
 
 // Do runs f on the inference thread: a job's next step. Texts and jobs take turns.
 func (e *Engine) Do(ctx context.Context, f func() error) error { return e.thread.Do(ctx, f) }
+
+// Quantize makes the smaller copy that p plans; see quantize.Run.
+func (e *Engine) Quantize(ctx context.Context, p *quantize.Plan, tell func(job.Progress)) (quantize.Result, error) {
+	ctx, cancel := e.both(ctx)
+	defer cancel()
+	return quantize.Run(ctx, e, p, tell)
+}
 
 // Unload frees what is loaded.
 func (e *Engine) Unload(ctx context.Context) error {

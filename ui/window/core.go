@@ -7,10 +7,12 @@ import (
 	"context"
 
 	"firesteel/core/engine"
+	"firesteel/core/job"
+	"firesteel/core/quantize"
 )
 
 // Core is what the window asks of what runs models; *engine.Engine is one. Every method may
-// be called from any goroutine; Load, Unload, Generate and Close take as long as they take
+// be called from any goroutine; Load, Unload, Generate, Quantize, Tau and Close take as long as they take
 // and are never called on Fyne's thread.
 type Core interface {
 	Load(ctx context.Context, r engine.LoadRequest) (engine.Loaded, error)
@@ -18,6 +20,11 @@ type Core interface {
 	Loaded() engine.Loaded
 	Generate(ctx context.Context, r engine.Request, emit func(engine.Event)) (engine.Result, error)
 	Memory() engine.Memory
+	// Quantize follows a plan; texts go on between its steps.
+	Quantize(ctx context.Context, p *quantize.Plan, tell func(job.Progress)) (quantize.Result, error)
+	// Tau measures how many words a check gives, on average, with the drafter in drafterDir beside
+	// the loaded target.
+	Tau(ctx context.Context, drafterDir string, prompts []string, tokens int) (float64, error)
 	Device() string
 	Close() error
 }

@@ -18,18 +18,23 @@ import (
 // browse lets a person pick a folder: in the system's own panel on macOS, in Fyne's elsewhere
 // and where that fails.
 func (w *Window) browse(r role) {
+	w.browseFor("Choose the folder of a "+r.word(), w.startFolder(r), func(dir string) { w.choose(r, dir) })
+}
+
+// browseFor lets a person choose a folder, beginning at start.
+func (w *Window) browseFor(title, start string, take func(dir string)) {
 	if runtime.GOOS != "darwin" {
-		w.browseHere(r)
+		w.browseHere(start, take)
 		return
 	}
 	w.spawn(func() {
-		dir, ok := systemPanel("Choose the folder of a " + r.word())
+		dir, ok := systemPanel(title)
 		w.later(func() {
 			switch {
 			case !ok:
-				w.browseHere(r)
+				w.browseHere(start, take)
 			case dir != "":
-				w.choose(r, dir)
+				take(dir)
 			}
 		})
 	})
@@ -46,17 +51,17 @@ func systemPanel(title string) (dir string, ok bool) {
 	return strings.TrimRight(string(out), "\n"), true
 }
 
-func (w *Window) browseHere(r role) {
+func (w *Window) browseHere(start string, take func(dir string)) {
 	d := dialog.NewFolderOpen(func(chosen fyne.ListableURI, err error) {
 		switch {
 		case err != nil:
 			w.say(oneLine(err))
 		case chosen != nil:
-			w.choose(r, chosen.Path())
+			take(chosen.Path())
 		}
 	}, w.win)
-	if start, err := storage.ListerForURI(storage.NewFileURI(w.startFolder(r))); err == nil {
-		d.SetLocation(start)
+	if at, err := storage.ListerForURI(storage.NewFileURI(start)); err == nil {
+		d.SetLocation(at)
 	}
 	w.showDialog(d)
 	size := w.win.Canvas().Size()

@@ -18,7 +18,7 @@ import (
 type menu struct {
 	main                      *fyne.MainMenu
 	stop, retry, load, unload *fyne.MenuItem
-	recent                    *fyne.MenuItem
+	recent, quantize          *fyne.MenuItem
 	themes, sizes             []*fyne.MenuItem
 	shown                     string // state that the bar was last drawn for
 }
@@ -74,7 +74,9 @@ func (w *Window) makeMenu() {
 	help := fyne.NewMenu("Help",
 		entry("Keyboard Shortcuts", "", w.showShortcuts),
 		entry("About Firesteel", "", w.showAbout))
-	m.main = fyne.NewMainMenu(model, view, help)
+	m.quantize = entry("Quantize Drafter…", "", w.quantizeDrafter)
+	work := fyne.NewMenu("Jobs", m.quantize)
+	m.main = fyne.NewMainMenu(model, work, view, help)
 	w.win.SetMainMenu(m.main)
 }
 
@@ -103,7 +105,8 @@ func (w *Window) showMenu() {
 	for i, percent := range settings.TextSizes {
 		m.sizes[i].Checked = w.settings.TextSize == percent
 	}
-	shown := fmt.Sprint(m.stop.Disabled, m.retry.Disabled, m.load.Disabled, m.unload.Disabled,
+	m.quantize.Disabled = w.core == nil
+	shown := fmt.Sprint(m.quantize.Disabled, m.stop.Disabled, m.retry.Disabled, m.load.Disabled, m.unload.Disabled,
 		w.settings.RecentTargets, w.models.missing, w.models.builtin, w.theme.Mode, w.settings.TextSize)
 	if shown != m.shown {
 		m.shown = shown

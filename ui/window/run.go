@@ -12,8 +12,11 @@ import (
 
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/app"
+	"fyne.io/fyne/v2/dialog"
+	"fyne.io/fyne/v2/widget"
 
 	"firesteel/core/confidence"
+	"firesteel/ui/window/look"
 	"firesteel/ui/window/settings"
 )
 
@@ -99,8 +102,31 @@ func Run(o Options) (err error) {
 	return nil
 }
 
-// quit ends the app from the window or the menu.
+// quit ends the app from the window or the menu; it asks while something is at work.
 func (w *Window) quit() {
+	at := ""
+	switch {
+	case w.writing.turn != nil && w.jobs.running():
+		at = "An answer is being written and a job is at work (" + w.jobs.name + "). What is written is kept; the job leaves nothing behind and has to be started again."
+	case w.writing.turn != nil:
+		at = "An answer is being written. What is there so far is kept and offered at the next start."
+	case w.jobs.running():
+		at = w.jobs.name + " is not done. It leaves nothing behind and has to be started again."
+	default:
+		w.leave()
+		return
+	}
+	text := widget.NewLabel(at)
+	text.Wrapping = fyne.TextWrapWord
+	w.showDialog(dialog.NewCustomConfirm("Quit now?", "Quit", "Keep going", look.Fixed(400, 0, text), func(yes bool) {
+		if yes {
+			w.leave()
+		}
+	}, w.win))
+}
+
+// leave ends the app: what is written is kept, a job is cancelled.
+func (w *Window) leave() {
 	w.save()
 	if w.writing.turn != nil {
 		w.writing.kept = time.Time{} // to the last word

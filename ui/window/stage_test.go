@@ -3,6 +3,7 @@ package window
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"fyne.io/fyne/v2/test"
 
 	"firesteel/core/engine"
+	"firesteel/core/job"
+	"firesteel/core/quantize"
 	"firesteel/ui/window/settings"
 )
 
@@ -21,6 +24,7 @@ const pairFolder = "../../models/demo/pair"
 type scripted struct {
 	generate func(ctx context.Context, r engine.Request, emit func(engine.Event)) (engine.Result, error)
 	load     func(ctx context.Context, r engine.LoadRequest) error
+	quantize func(ctx context.Context, p *quantize.Plan, tell func(job.Progress)) (quantize.Result, error)
 
 	mutex    sync.Mutex
 	loaded   engine.Loaded
@@ -75,6 +79,22 @@ func (s *scripted) Generate(ctx context.Context, r engine.Request, emit func(eng
 func (s *scripted) Memory() engine.Memory {
 	return engine.Memory{Process: 1 << 28, MachineTotal: 24 << 30, Available: 12 << 30, Target: 54 << 20}
 }
+
+func (s *scripted) Quantize(ctx context.Context, p *quantize.Plan, tell func(job.Progress)) (quantize.Result, error) {
+	if s.quantize == nil {
+		tell(job.Progress{Stage: "packing", Done: p.SourceBytes, Total: p.SourceBytes})
+		return quantize.Result{Dir: p.Destination, ResultBytes: p.ResultBytes}, nil
+	}
+	return s.quantize(ctx, p, tell)
+}
+
+func (s *scripted) Tau(_ context.Context, dir string, _ []string, _ int) (float64, error) {
+	if strings.HasSuffix(dir, "drafter") {
+		return 3.21, nil
+	}
+	return 3.04, nil
+}
+
 func (s *scripted) Device() string { return "CPU" }
 func (s *scripted) Close() error {
 	s.mutex.Lock()

@@ -2,6 +2,7 @@ package window
 
 import (
 	"context"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"fyne.io/fyne/v2/theme"
 
 	"firesteel/core/engine"
+	"firesteel/core/job"
 	"firesteel/core/memory"
 	"firesteel/ui/window/answer"
 	"firesteel/ui/window/journal"
@@ -49,6 +51,7 @@ type Window struct {
 	models   models
 	load     load
 	writing  writing
+	jobs     jobs
 	journal  *journal.Journal
 	changes  int             // of the journal, counted
 	left     *fyne.Container // what an earlier run left unfinished
@@ -205,6 +208,11 @@ func (w *Window) start() {
 		w.later(func() { w.started(core, err, target, drafter, pairErr) })
 		if w.life.Err() != nil && core != nil {
 			core.Close()
+		}
+	})
+	w.spawn(func() {
+		if n, err := job.RemoveLeftovers(w.keepIn()); n > 0 || err != nil {
+			slog.Info("removed what an earlier run left unfinished", "count", n, "error", err)
 		}
 	})
 	w.spawn(w.watchMemory)

@@ -500,7 +500,7 @@ func TestCloseDuringARun(t *testing.T) {
 	s.typeAndSend("Go on for ever.")
 	s.until("words arrive", func() bool { return s.lastAnswer() != "" })
 	begun := time.Now()
-	s.quit()
+	s.leave()
 	s.shutDown()
 	s.shutDown()
 	if d := time.Since(begun); d > time.Second {
@@ -517,7 +517,7 @@ func TestOffersWhatWasCutOff(t *testing.T) {
 	s.until("the pair is loaded", func() bool { return s.models.loaded.Target != nil })
 	s.typeAndSend("Go on for ever.")
 	s.until("words arrive", func() bool { return len(s.lastAnswer()) > 50 })
-	s.quit()
+	s.leave()
 	wrote := s.lastAnswer()
 	s.shutDown()
 

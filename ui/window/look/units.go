@@ -39,6 +39,14 @@ func Files(bytes int64) string {
 	return number + " " + unit
 }
 
+// FilesFinely is Files with a decimal also for small sizes, where two are compared.
+func FilesFinely(bytes int64) string {
+	if bytes >= 1e6 && bytes < 1e8 {
+		return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
+	}
+	return Files(bytes)
+}
+
 // FilesOf writes how much of a size is done: "12 of 39 MB".
 func FilesOf(done, total int64) string {
 	whole, unit := decimal(total, total)
