@@ -116,6 +116,7 @@ func (w *Window) showSheet() {
 	d := dialog.NewCustomWithoutButtons(w.jobs.sheet.Title, w.jobs.sheet.Content, w.win)
 	w.showDialog(d)
 	w.jobs.open = d
+	w.jobs.sheet.OnChanged = func() { d.Resize(d.MinSize()) }
 	d.SetOnClosed(func() {
 		if w.dialog == d {
 			w.dialog = nil
@@ -289,7 +290,9 @@ func (w *Window) quantize() {
 		result, err := core.Quantize(ctx, plan, tell)
 		var t trial
 		if err == nil && compare {
-			w.later(func() { w.jobs.sheet.Progress("Trying it out …", 1, "") })
+			w.later(func() {
+				w.jobs.sheet.Working("Trying it out …", sheet.Button{Label: "Skip", Pressed: cancel}, sheet.Button{Label: "Go On in the Background", Pressed: w.closeSheet})
+			})
 			t.before, t.after = tryOut(ctx, core, plan.Source, result.Dir)
 		}
 		w.later(func() { w.quantized(plan, result, t, err) })

@@ -24,6 +24,8 @@ type Sheet struct {
 	Content *fyne.Container // to be put into a dialog without buttons of its own
 
 	Title string
+	// OnChanged, which may be nil, hears that the sheet may need another height.
+	OnChanged func()
 
 	body     *fyne.Container
 	note     *widget.Label // what is wrong, under the body
@@ -74,7 +76,14 @@ func (s *Sheet) Buttons(buttons ...Button) {
 		}
 		s.buttons.Add(w)
 	}
+	s.changed()
+}
+
+func (s *Sheet) changed() {
 	s.Content.Refresh()
+	if s.OnChanged != nil {
+		s.OnChanged()
+	}
 }
 
 // Note shows a sentence under the body, in red where it is about something wrong; "" hides it.
@@ -89,7 +98,7 @@ func (s *Sheet) Note(sentence string, wrong bool) {
 	} else {
 		s.note.Show()
 	}
-	s.Content.Refresh()
+	s.changed()
 }
 
 // Working shows the progress with its buttons.
