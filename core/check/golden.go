@@ -363,7 +363,7 @@ func (g *reference) dflash(d *dflash.Drafter) error {
 }
 
 func (g *reference) training(s *mlxbind.Scope, d *dflash.Drafter) {
-	batch := dflash.Batch{
+	batch := block.Batch{
 		Taps: g.array(s, "train.context_taps"), Anchors: g.ids(s, "train.anchors", d.Vocabulary()),
 		Labels: g.ids(s, "train.labels", d.Vocabulary()), TargetHidden: g.array(s, "train.target_hidden"),
 	}
@@ -373,7 +373,7 @@ func (g *reference) training(s *mlxbind.Scope, d *dflash.Drafter) {
 	if g.err != nil {
 		return
 	}
-	learner, err := dflash.NewLearner(d)
+	learner, err := block.NewLearner(d)
 	if err != nil {
 		g.err = err
 		return

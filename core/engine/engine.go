@@ -25,7 +25,6 @@ import (
 	"firesteel/core/thread"
 	"firesteel/mlxbind"
 	"firesteel/models"
-	"firesteel/models/chat"
 	"firesteel/models/checkpoint"
 	"firesteel/models/family"
 	"firesteel/models/tokenizer"
@@ -73,12 +72,9 @@ type Engine struct {
 
 // pair is what is loaded.
 type pair struct {
-	target   models.Target
-	drafter  models.Drafter
-	tokens   *tokenizer.Tokenizer
-	template *chat.Template // nil when the folder has none
-	stop     map[int]bool
-	info     Loaded
+	target  *Target
+	drafter models.Drafter
+	info    Loaded
 }
 
 func (p *pair) close() {
@@ -88,9 +84,7 @@ func (p *pair) close() {
 	if p.drafter != nil {
 		p.drafter.Close()
 	}
-	if p.target != nil {
-		p.target.Close()
-	}
+	p.target.Close()
 }
 
 // Start begins the inference thread. Close the engine when done.
@@ -281,7 +275,7 @@ func (e *Engine) Unload(ctx context.Context) error {
 
 // open loads a pair. It returns what it has of it also with an error, to be closed.
 func open(ctx context.Context, target library.Description, drafter *library.Description, progress func(done, total int64)) (*pair, error) {
-	p := &pair{stop: map[int]bool{}}
+	p := &pair{}
 	total := target.TensorBytes
 	if drafter != nil {
 		total += drafter.TensorBytes
@@ -292,27 +286,8 @@ func open(ctx context.Context, target library.Description, drafter *library.Desc
 			progress(before+done, total)
 		}
 	}
-	folder, err := checkpoint.Open(target.Dir)
-	if err != nil {
-		return p, err
-	}
-	defer folder.Close()
-	if p.tokens, err = tokenizer.Load(target.Dir); err != nil {
-		return p, err
-	}
-	if p.template, err = chat.Load(target.Dir); err != nil {
-		if !errors.Is(err, chat.ErrNoTemplate) {
-			return p, err
-		}
-		p.template = nil
-	}
-	for _, id := range target.EOS {
-		p.stop[id] = true
-	}
-	if id, ok := p.tokens.EOS(); ok {
-		p.stop[id] = true
-	}
-	if p.target, err = family.OpenTarget(ctx, folder, told); err != nil {
+	var err error
+	if p.target, err = OpenTarget(ctx, target, told); err != nil {
 		return p, err
 	}
 	p.info.Target = info(target, p.target.Bytes())
@@ -431,8 +406,8 @@ type writer struct {
 
 func (w *writer) write(ctx context.Context, p *pair, held func(bytes int64)) error {
 	w.begun = time.Now()
-	w.stream, w.stop = p.tokens.NewStream(), p.stop
-	prompt, err := w.encode(p)
+	w.stream, w.stop = p.target.tokens.NewStream(), p.target.stop
+	prompt, err := p.target.Encode(w.request.Messages, w.request.Raw)
 	if err != nil {
 		return err
 	}
@@ -458,7 +433,7 @@ func (w *writer) write(ctx context.Context, p *pair, held func(bytes int64)) err
 	mlxbind.ResetPeakMemory()
 	end, err := decode.Run(ctx, prompt, decode.Config{
 		Target: p.target, Drafter: drafter, Knobs: func() decode.Knobs { return w.knobs(drafter, p.info.Calibration) }, Seed: w.result.Seed, MaxTokens: limit,
-		Stop:      func(token int) bool { return !w.request.IgnoreStop && p.stop[token] },
+		Stop:      func(token int) bool { return !w.request.IgnoreStop && p.target.Stops(token) },
 		Trace:     w.request.Trace,
 		Prefilled: func(done int) { w.emit(Prefill{done, len(prompt)}) },
 		Round:     w.round,
@@ -479,33 +454,6 @@ func (w *writer) write(ctx context.Context, p *pair, held func(bytes int64)) err
 		w.result.Stop = StopLimit
 	}
 	return nil
-}
-
-func (w *writer) encode(p *pair) ([]int, error) {
-	var prompt []int
-	var err error
-	if len(w.request.Messages) > 0 && p.template != nil {
-		prompt, err = p.template.Encode(p.tokens, w.request.Messages)
-	} else {
-		raw := w.request.Raw
-		for _, m := range w.request.Messages {
-			raw += m.Content
-		}
-		prompt, err = p.template.EncodeRaw(p.tokens, raw)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if len(prompt) == 0 {
-		return nil, ErrEmptyPrompt
-	}
-	vocabulary := p.target.Geometry().Vocabulary
-	for _, id := range prompt {
-		if id < 0 || id >= vocabulary {
-			return nil, fmt.Errorf("token %d is outside the model's vocabulary of %d", id, vocabulary)
-		}
-	}
-	return prompt, nil
 }
 
 // ErrEmptyPrompt is returned when there is nothing to go on from.

@@ -89,8 +89,8 @@ func gap(t *testing.T, e *Engine, r Request, tokens []int) float64 {
 	t.Helper()
 	var lead float64
 	err := e.thread.Do(context.Background(), func() error {
-		w := &writer{request: r}
-		prompt, err := w.encode(e.held)
+
+		prompt, err := e.held.target.Encode(r.Messages, r.Raw)
 		if err != nil {
 			return err
 		}
@@ -432,6 +432,12 @@ func (f faulty) Forward(s *mlxbind.Scope, state models.State, tokens mlxbind.Arr
 	return f.Target.Forward(s, state, tokens, taps)
 }
 
+// with is the target with another model.
+func (t Target) with(m models.Target) *Target {
+	t.Target = m
+	return &t
+}
+
 type sickDrafter struct {
 	models.Drafter
 	left *int // drafts until it panics
@@ -450,8 +456,8 @@ func TestErrorsKeepTheTextAndTheEngine(t *testing.T) {
 	good := *e.held
 	active := mlxbind.ActiveMemory()
 	for name, hurt := range map[string]func(p *pair){
-		"prefill": func(p *pair) { p.target = faulty{good.target, new(1)} },
-		"verify":  func(p *pair) { p.target = faulty{good.target, new(6)} },
+		"prefill": func(p *pair) { p.target = good.target.with(faulty{good.target.Target, new(1)}) },
+		"verify":  func(p *pair) { p.target = good.target.with(faulty{good.target.Target, new(6)}) },
 		"draft":   func(p *pair) { p.drafter = sickDrafter{good.drafter, new(5)} },
 	} {
 		hurt(e.held)

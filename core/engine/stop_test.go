@@ -69,7 +69,7 @@ func TestTextsEndAtEveryDeclaredToken(t *testing.T) {
 			}
 			var got []int
 			err = e.thread.Do(context.Background(), func() error {
-				got = slices.Sorted(maps.Keys(e.held.stop))
+				got = slices.Sorted(maps.Keys(e.held.target.stop))
 				return nil
 			})
 			if err != nil || !slices.Equal(got, c.want) {

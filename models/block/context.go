@@ -95,26 +95,45 @@ func (e *each) Attend(s *mlxbind.Scope, layer int, queries, block mlxbind.Array)
 	return attend(s, e.d.parts.Scale, queries, block, s.Concatenate(0, keys...), s.Concatenate(0, values...), e.mask)
 }
 
-// rows is the sight of anchors with a context's rows at hand for each.
-type rows struct {
+// shared is the sight of anchors over rows that are at hand, several anchors to a text.
+type shared struct {
 	scale  float32
-	layers []mlxbind.Array
-	mask   mlxbind.Array
+	layers []mlxbind.Array // [q, 2·key heads, n, d]
+	mask   mlxbind.Array   // [q, 1, a, 1, n]
 }
 
-// SeeRows is the sight of b anchors each with n rows of context, one array [b, 2·key heads, n, d] a
-// layer; padding [b, n] is 1 where a row stands for nothing.
+// SeeRows is the sight of b anchors over the rows of q texts, one array [q, 2·key heads, n, d] a
+// layer; b is a multiple of q, the anchors of the first text come first. padding [b, n] is 1 where
+// an anchor does not see a row.
 func SeeRows(s *mlxbind.Scope, scale float32, layers []mlxbind.Array, padding mlxbind.Array) Sight {
+	q, b, n := layers[0].Dim(0), padding.Dim(0), padding.Dim(1)
 	past := s.Equal(padding, s.Scalar(0, padding.DType()))
-	past = s.Reshape(past, past.Dim(0), 1, 1, past.Dim(1))
-	return &rows{scale: scale, layers: layers, mask: nn.Additive(s, past, mlxbind.Float32)}
+	return &shared{scale: scale, layers: layers, mask: nn.Additive(s, s.Reshape(past, q, 1, b/q, 1, n), mlxbind.Float32)}
 }
 
-func (r *rows) Attend(s *mlxbind.Scope, layer int, queries, block mlxbind.Array) mlxbind.Array {
-	half := block.Dim(1) / 2
+// Attend reads each text's rows once for all its anchors.
+func (r *shared) Attend(s *mlxbind.Scope, layer int, queries, block mlxbind.Array) mlxbind.Array {
 	all := r.layers[layer]
-	own := s.Zeros(mlxbind.Float32, block.Dim(0), 1, 1, block.Dim(2))
-	return attend(s, r.scale, queries, block, s.Slice(all, 1, 0, half), s.Slice(all, 1, half, 2*half), s.Concatenate(3, r.mask, own))
+	q, kv, n := all.Dim(0), all.Dim(1)/2, all.Dim(2)
+	b, heads, g, d := queries.Dim(0), queries.Dim(1), queries.Dim(2), queries.Dim(3)
+	a, own := b/q, heads/kv*g // own: queries of an anchor that share a key head
+	half := func(x mlxbind.Array, second int) mlxbind.Array { return s.Slice(x, 1, second*kv, (second+1)*kv) }
+	// From [b, kv, own, ..] to [q, kv, a, own, ..] and back.
+	gather := func(x mlxbind.Array) mlxbind.Array {
+		return s.Transpose(s.Reshape(x, q, a, kv, own, -1), 0, 2, 1, 3, 4)
+	}
+	spread := func(x mlxbind.Array) mlxbind.Array {
+		return s.Reshape(s.Transpose(x, 0, 2, 1, 3, 4), b, kv, own, -1)
+	}
+	queries = s.Reshape(s.Multiply(queries, s.Scalar(float64(r.scale), queries.DType())), b, kv, own, d)
+	before := s.Matmul(s.Reshape(gather(queries), q, kv, a*own, d), s.Transpose(half(all, 0), 0, 1, 3, 2))
+	before = s.Add(s.Reshape(before, q, kv, a, own, n), r.mask)
+	within := gather(s.Matmul(queries, s.Transpose(half(block, 0), 0, 1, 3, 2)))
+	weights := s.Softmax(s.Concatenate(-1, before, within), -1)
+	before = s.Matmul(s.Reshape(s.Slice(weights, -1, 0, n), q, kv, a*own, n), half(all, 1))
+	within = s.Matmul(spread(s.Slice(weights, -1, n, n+g)), half(block, 1))
+	found := s.Add(spread(s.Reshape(before, q, kv, a, own, d)), within)
+	return s.Reshape(s.Transpose(s.Reshape(found, b, heads, g, d), 0, 2, 1, 3), b, g, heads*d)
 }
 
 // attend joins context rows [1 or b, ..] and block rows, and lets every query see all of them

@@ -37,6 +37,16 @@ func NewStage(dir string) (*Stage, error) {
 	return &Stage{stage, dir}, nil
 }
 
+// StageOf takes the folder dir, which was written otherwise and lies on the same drive, as a stage
+// for the folder final.
+func StageOf(dir, final string) (*Stage, error) {
+	final, err := filepath.Abs(final)
+	if err != nil {
+		return nil, writeError(final, "", err)
+	}
+	return &Stage{dir, final}, nil
+}
+
 // Commit gives the folder its name. With replace a folder of that name leaves at the same moment;
 // without, one that is there is an error and stays.
 func (s *Stage) Commit(replace bool) error {

@@ -6,18 +6,19 @@ import (
 
 	"firesteel/mlxbind"
 	"firesteel/models"
+	"firesteel/models/block"
 	"firesteel/models/checkpoint"
 	"firesteel/models/internal/mlxtest"
 )
 
 // lesson is a made-up batch of 3 anchors with n context rows each.
-func lesson(s *mlxbind.Scope, d *Drafter, n int) Batch {
+func lesson(s *mlxbind.Scope, d *Drafter, n int) block.Batch {
 	c := d.config
 	labels := make([]int32, 3*c.Gamma)
 	for i := range labels {
 		labels[i] = int32(i * 37 % c.Vocabulary)
 	}
-	return Batch{
+	return block.Batch{
 		Taps: s.Normal(s.Key(1), 3, n, len(c.Taps)*c.Hidden), Anchors: s.Ints([]int32{5, 90, 200}),
 		Labels: s.Ints(labels, 3, c.Gamma), TargetHidden: s.Normal(s.Key(2), 3, c.Gamma, c.Hidden),
 	}
@@ -34,8 +35,8 @@ func moved(t *testing.T, s *mlxbind.Scope, d *Drafter) {
 	}
 }
 
-func gradients(t *testing.T, s *mlxbind.Scope, d *Drafter, batch Batch) []mlxbind.Array {
-	learner, err := NewLearner(d)
+func gradients(t *testing.T, s *mlxbind.Scope, d *Drafter, batch block.Batch) []mlxbind.Array {
+	learner, err := block.NewLearner(d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func TestGradientsAreSlopes(t *testing.T) {
 			rates := mlxtest.Floats(t, s, d.Terms(s, batch).AcceptRate)
 			loss := func(weights []mlxbind.Array) float64 {
 				n := network{d.config, d.target, arrange(d.config, weights)}
-				terms := n.terms(s, batchOf(batch.arrays(s)))
+				terms := n.terms(s, block.BatchOf(batch.Arrays(s)))
 				entropy, l1 := mlxtest.Floats(t, s, terms.CrossEntropy), mlxtest.Floats(t, s, terms.L1)
 				sum, all := 0.0, 0.0
 				for j, z := range mlxtest.Floats(t, s, terms.ConfidenceLogits) {
@@ -115,8 +116,8 @@ func TestPaddingAndSlotsThatDoNotCountChangeNothing(t *testing.T) {
 		padded.Taps = s.Concatenate(1, s.Normal(s.Key(9), 3, 2, batch.Taps.Dim(2)), batch.Taps)
 		padded.Padding = s.Ints([]int32{1, 1, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0}, 3, 8)
 		got := d.Terms(s, padded)
-		for i, a := range got.arrays() {
-			if x := mlxtest.Far(mlxtest.Floats(t, s, a), mlxtest.Floats(t, s, want.arrays()[i])); !(x < 1e-4) {
+		for i, a := range got.Arrays() {
+			if x := mlxtest.Far(mlxtest.Floats(t, s, a), mlxtest.Floats(t, s, want.Arrays()[i])); !(x < 1e-4) {
 				t.Errorf("padded, term %d is off by %g", i, x)
 			}
 		}
@@ -127,7 +128,7 @@ func TestPaddingAndSlotsThatDoNotCountChangeNothing(t *testing.T) {
 			counts[i] = 1
 		}
 		partly.Supervised = s.Floats(counts, 3, 5)
-		two := Batch{Taps: s.Slice(batch.Taps, 0, 0, 2), Anchors: s.Slice(batch.Anchors, 0, 0, 2), Labels: s.Slice(batch.Labels, 0, 0, 2),
+		two := block.Batch{Taps: s.Slice(batch.Taps, 0, 0, 2), Anchors: s.Slice(batch.Anchors, 0, 0, 2), Labels: s.Slice(batch.Labels, 0, 0, 2),
 			TargetHidden: s.Slice(batch.TargetHidden, 0, 0, 2)}
 		if x := mlxtest.Far(mlxtest.Floats(t, s, d.Terms(s, partly).Loss), mlxtest.Floats(t, s, d.Terms(s, two).Loss)); !(x < 1e-5) {
 			t.Errorf("slots that do not count change the loss by %g", x)
@@ -152,7 +153,7 @@ func TestTrainingSeesWhatDraftingComputes(t *testing.T) {
 			}
 			drafts := d.Draft(s, c, models.Anchor{Token: s.Ints([]int32{9}), Position: s.Ints([]int32{11})}, 5, likeliest, true)
 			joined := s.Concatenate(-1, tapped...)
-			terms := d.Terms(s, Batch{Taps: s.Reshape(joined, 1, 11, -1), Anchors: s.Ints([]int32{9}), Labels: s.Reshape(drafts.Tokens, 1, 5),
+			terms := d.Terms(s, block.Batch{Taps: s.Reshape(joined, 1, 11, -1), Anchors: s.Ints([]int32{9}), Labels: s.Reshape(drafts.Tokens, 1, 5),
 				TargetHidden: s.Normal(s.Key(2), 1, 5, 64)})
 			if x := mlxtest.Far(mlxtest.Floats(t, s, terms.ConfidenceLogits), mlxtest.Floats(t, s, drafts.ConfidenceLogits)); !(x < 1e-4) {
 				t.Errorf("%s: confidences differ by %g", head, x)
@@ -172,7 +173,7 @@ func TestStepsDownhillLowerTheLoss(t *testing.T) {
 		d := fresh(t, checkpoint.HeadMarkov, on)
 		defer d.Close()
 		batch := lesson(s, d, 6)
-		learner, err := NewLearner(d)
+		learner, err := block.NewLearner(d)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,6 +24,8 @@ type Core interface {
 	Generate(ctx context.Context, r engine.Request, emit func(engine.Event)) (engine.Result, error)
 	Loaded() engine.Loaded
 	Device() string
+	// Do runs a job's work on the inference thread.
+	Do(ctx context.Context, f func() error) error
 	Memory() engine.Memory
 	Close() error
 }
@@ -70,6 +72,7 @@ var commands = []*command{
 	{"calibrate", "learn how far a drafter's confidence can be trusted, and what each caution brings", "firesteel calibrate [flags]", (*terminal).calibrate},
 	{"check", "compare what is computed here with recorded reference values", "firesteel check DIR…\n       firesteel check --pair TARGET DRAFTER FILE.json", (*terminal).check},
 	{"quantize", "make a smaller copy of a model", "firesteel quantize SOURCE DESTINATION [flags]", (*terminal).quantize},
+	{"train", "make a drafter for a model: teach it to guess what the model writes", "firesteel train --prompts FILE --out DIR [flags]", (*terminal).train},
 	{"inspect", "say what a folder holds and what it needs", "firesteel inspect DIR", (*terminal).inspect},
 	{"doctor", "say what this machine is and whether everything works", "firesteel doctor", (*terminal).doctor},
 }

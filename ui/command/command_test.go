@@ -34,10 +34,11 @@ func (c *scripted) Generate(_ context.Context, r engine.Request, emit func(engin
 	return engine.Result{Text: "Hello there.", TokenIDs: []int{5, 6}, PromptTokens: 3, Rounds: 1, Drafted: 4, Accepted: 1, Tau: 2,
 		Stop: engine.StopToken, Seed: 7, Trace: []engine.RoundTrace{{Start: 3, Draft: []int{6, 8}, Proposed: 2, Accepted: 1, Emitted: []int{6, 1}}}}, c.err
 }
-func (c *scripted) Loaded() engine.Loaded { return c.loaded }
-func (c *scripted) Device() string        { return "nothing" }
-func (c *scripted) Memory() engine.Memory { return engine.Memory{ProcessPeak: 99} }
-func (c *scripted) Close() error          { c.closed = true; return nil }
+func (c *scripted) Loaded() engine.Loaded                      { return c.loaded }
+func (c *scripted) Device() string                             { return "nothing" }
+func (c *scripted) Memory() engine.Memory                      { return engine.Memory{ProcessPeak: 99} }
+func (c *scripted) Close() error                               { c.closed = true; return nil }
+func (c *scripted) Do(_ context.Context, f func() error) error { return f() }
 
 func newScripted() *scripted {
 	return &scripted{loaded: engine.Loaded{Target: &engine.ModelInfo{Name: "T"}, Drafter: &engine.ModelInfo{Name: "D", Block: 7}}}

@@ -20,6 +20,7 @@ import (
 	"firesteel/core/prompts"
 	"firesteel/core/quantize"
 	"firesteel/core/thread"
+	"firesteel/core/train"
 	"firesteel/models/chat"
 	"firesteel/models/checkpoint"
 	"firesteel/models/tokenizer"
@@ -103,6 +104,16 @@ func explain(err error) (what, next string) {
 			"Calibrate without writing them there: Firesteel keeps them itself and uses them whenever this pair is loaded."
 	case errors.Is(err, calibrate.ErrCalibrated):
 		return "The drafter's folder holds thresholds already.", "To replace them, add --force."
+	case errors.Is(err, train.ErrBegun):
+		return "A training for this folder was begun and stopped before its end.", "Go on with it, or begin anew in its place."
+	case errors.Is(err, train.ErrNothingBegun):
+		return "There is no stopped training for this folder to go on with.", "Begin one, or check the folder's name."
+	case errors.Is(err, train.ErrOther):
+		return "The training that was stopped is another one: its model, its prompts or its settings differ.", "Use those it was begun with, or begin anew in its place."
+	case errors.Is(err, train.ErrNoTexts):
+		return "None of the answers is long enough to learn from.", "Use more prompts, or such as call for longer answers."
+	case errors.Is(err, train.ErrDiverged):
+		return "The training went astray: its numbers are not finite any more. What was best before is kept.", "Begin anew with a lower learning rate."
 	case errors.Is(err, thread.ErrClosed):
 		return "Firesteel is closing.", ""
 	case errors.As(err, &broken):
