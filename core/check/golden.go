@@ -65,7 +65,7 @@ func golden(ctx context.Context, dir, targetDir string, report func(Difference))
 		if target != nil {
 			defer target.Close()
 		}
-		drafter, err := family.OpenDrafter(ctx, folder, target, nil)
+		drafter, err := family.OpenDrafter(ctx, folder, target, false, nil)
 		if err != nil {
 			return err
 		}

@@ -117,7 +117,7 @@ func (p *replay) open(ctx context.Context, targetDir, drafterDir string) error {
 		return err
 	}
 	defer side.Close()
-	drafter, err := family.OpenDrafter(ctx, side, p.target, nil)
+	drafter, err := family.OpenDrafter(ctx, side, p.target, false, nil)
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func pairs(t *testing.T, f func(t *testing.T, target models.Target, drafter mode
 						Taps: []int{1, 3, target.Geometry().Layers}, Head: checkpoint.HeadRNN, Hidden: 64, Vocabulary: 320, Eps: 1e-6}, target)
 					return target, drafter, err
 				}
-				drafter, err := family.OpenDrafter(ctx, opened(t, p.drafter), target, nil)
+				drafter, err := family.OpenDrafter(ctx, opened(t, p.drafter), target, false, nil)
 				return target, drafter, err
 			})
 		})

@@ -136,6 +136,7 @@ type ModelInfo struct {
 	Context      int  // tokens; targets only
 	Block        int  // trained γ; drafters only
 	HasThreshold bool // has a confidence head; drafters only
+	SharesTables bool // uses the target's embedding and output layer, which are its own; drafters only
 	Kept         int  // drafts that are checked however unsure; drafters only
 	// Thresholds are the drafter's own, one a slot, which hold while Knobs.Threshold is nil; empty
 	// means none. Drafters only.

@@ -22,6 +22,7 @@ import (
 	"firesteel/core/memory"
 	"firesteel/core/quantize"
 	"firesteel/core/sample"
+	"firesteel/core/tables"
 	"firesteel/core/thread"
 	"firesteel/mlxbind"
 	"firesteel/models"
@@ -298,28 +299,43 @@ func open(ctx context.Context, target library.Description, drafter *library.Desc
 		return p, nil
 	}
 	before = target.TensorBytes
-	if p.drafter, err = openDrafter(ctx, drafter.Dir, p.target, told); err != nil {
+	var shared bool
+	if p.drafter, shared, err = openDrafter(ctx, drafter.Dir, target.Dir, p.target, told); err != nil {
 		return p, err
 	}
 	p.info.Drafter = info(*drafter, p.drafter.Bytes())
+	p.info.Drafter.SharesTables = shared
 	p.info.Drafter.Thresholds = slices.Clone(p.drafter.Thresholds())
 	p.info.Drafter.Kept = p.drafter.Kept()
 	return p, nil
 }
 
-// openDrafter opens the drafter in dir for target, or returns nil and why not.
-func openDrafter(ctx context.Context, dir string, target models.Target, told func(int64)) (models.Drafter, error) {
+// openDrafter opens the drafter in dir for target, which is the one in targetDir, or returns nil
+// and why not. shared tells that it uses the target's embedding and head in place of its own.
+func openDrafter(ctx context.Context, dir, targetDir string, target models.Target, told func(int64)) (drafter models.Drafter, shared bool, err error) {
 	folder, err := checkpoint.Open(dir)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer folder.Close()
-	drafter, err := family.OpenDrafter(ctx, folder, target, told)
+	beside, err := checkpoint.Open(targetDir)
 	if err != nil {
-		return nil, err
+		return nil, false, err
+	}
+	defer beside.Close()
+	place, err := tables.Place()
+	if err != nil {
+		place = "" // nothing will be remembered
+	}
+	if shared, err = tables.Shared(ctx, beside, folder, place); err != nil {
+		return nil, false, err
+	}
+	drafter, err = family.OpenDrafter(ctx, folder, target, shared, told)
+	if err != nil {
+		return nil, false, err
 	}
 	drafter.Fit(target.Geometry().Vocabulary)
-	return drafter, nil
+	return drafter, shared, nil
 }
 
 // warm writes a few tokens that nobody sees, so that what is compiled at first use, for a

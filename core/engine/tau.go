@@ -70,6 +70,6 @@ func (e *Engine) trial(ctx context.Context, dir string) (*pair, error) {
 	if err := library.CheckPair(target, drafter); err != nil {
 		return nil, err
 	}
-	trial.drafter, err = openDrafter(ctx, drafter.Dir, e.held.target, nil)
+	trial.drafter, _, err = openDrafter(ctx, drafter.Dir, target.Dir, e.held.target, nil)
 	return &trial, err
 }

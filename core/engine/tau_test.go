@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"firesteel/core/quantize"
+	"firesteel/models"
 	"firesteel/models/checkpoint"
+	"firesteel/models/family"
 )
 
 // smaller quantizes a folder for a test.
@@ -67,5 +69,51 @@ func TestSmallDraftersDraftNearlyAsWell(t *testing.T) {
 	}
 	if _, err := e.Tau(context.Background(), demoDrafter, list, tokens); !errors.Is(err, ErrNothingLoaded) {
 		t.Errorf("nothing loaded: %v", err)
+	}
+}
+
+// A drafter whose tables are the target's drafts the same with them, and holds less.
+func TestSharedTablesChangeNothing(t *testing.T) {
+	e := loaded(t)
+	info := e.Loaded().Drafter
+	if !info.SharesTables {
+		t.Fatal("the demo drafter does not share its target's tables")
+	}
+	var own models.Drafter
+	err := e.Do(context.Background(), func() error {
+		folder, err := checkpoint.Open(demoDrafter)
+		if err != nil {
+			return err
+		}
+		defer folder.Close()
+		own, err = family.OpenDrafter(context.Background(), folder, e.held.target, false, nil)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Both in float32: two tables of 4096 by 256.
+	if saved := own.Bytes() - info.MemoryBytes; saved != 2*4096*256*4 {
+		t.Errorf("%d bytes are saved", saved)
+	}
+	list := prompts(t)[8:10]
+	tau := func() float64 {
+		v, err := e.Tau(context.Background(), "", list, 60)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	with := tau()
+	lent := e.held.drafter
+	e.held.drafter = own
+	without := tau()
+	e.held.drafter = lent
+	t.Logf("%.4f words a check with the target's tables, %.4f with its own", with, without)
+	if with != without {
+		t.Error("drafts differ")
+	}
+	if err := e.Do(context.Background(), func() error { own.Close(); return nil }); err != nil {
+		t.Fatal(err)
 	}
 }

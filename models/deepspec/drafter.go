@@ -23,13 +23,12 @@ type Drafter struct {
 	taps      []int
 	mask      int32
 	eps       float32
-	cap       float64
 	embedding float64 // what embedded rows are multiplied by
 
 	weights    *nn.Weights
-	table      *nn.Embedding
-	head       *nn.Linear
-	project    *nn.Linear // taps side by side → hidden
+	embed      func(s *mlxbind.Scope, tokens mlxbind.Array) mlxbind.Array // [..] → [.., hidden], not scaled
+	logits     func(s *mlxbind.Scope, rows mlxbind.Array) mlxbind.Array   // [n, hidden] → [n, vocabulary]
+	project    *nn.Linear                                                 // taps side by side → hidden
 	inputNorm  mlxbind.Array
 	outputNorm mlxbind.Array
 	layers     []decoder
@@ -39,16 +38,19 @@ type Drafter struct {
 	extend  *nn.Segment
 }
 
-// Load reads a drafter. progress, which may be nil, is told the bytes read.
-func Load(ctx context.Context, folder *checkpoint.Folder, progress func(done int64)) (*Drafter, error) {
+// Load reads a drafter. tables, unless it is nil, is a target whose embedding and head are used
+// instead of the drafter's own, which must be the same and are not read; it must outlive the
+// drafter. progress, which may be nil, is told the bytes read.
+func Load(ctx context.Context, folder *checkpoint.Folder, tables models.Target, progress func(done int64)) (*Drafter, error) {
 	config := folder.Config()
 	c := &checkpoint.Fields{Config: config}
 	parts := block.Parts{Size: c.Count("block_size"), Vocabulary: c.Count("vocab_size")}
 	d := &Drafter{
 		hidden: c.Count("hidden_size"),
 		taps:   c.Wholes("target_layer_ids"), mask: int32(c.Whole("mask_token_id", -1)),
-		eps: float32(c.Number("rms_norm_eps", 1e-6)), cap: c.Number("final_logit_softcapping", 0),
+		eps: float32(c.Number("rms_norm_eps", 1e-6)),
 	}
+	limit := c.Number("final_logit_softcapping", 0)
 	depth, rank := c.Count("num_hidden_layers"), c.Whole("markov_rank", 0)
 	kind := c.Text("markov_head_type", "vanilla")
 	sure, sureMarkov := c.Flag("enable_confidence_head", false), c.Flag("confidence_head_with_markov", false)
@@ -72,9 +74,18 @@ func Load(ctx context.Context, folder *checkpoint.Folder, progress func(done int
 
 	l := nn.NewLoader(ctx, folder, progress)
 	d.weights = l.Weights
-	d.table = l.Embedding("embed_tokens", parts.Vocabulary, d.hidden)
 	d.embedding = own.embedding(folder)
-	d.head = l.Linear(d.hidden, nn.Module{Name: "lm_head", Out: parts.Vocabulary})
+	if tables != nil {
+		d.embed, d.logits = tables.Embed, func(s *mlxbind.Scope, rows mlxbind.Array) mlxbind.Array {
+			return s.AsType(tables.Logits(s, rows), parts.DType)
+		}
+	} else {
+		d.embed = l.Embedding("embed_tokens", parts.Vocabulary, d.hidden).Rows
+		head := l.Linear(d.hidden, nn.Module{Name: "lm_head", Out: parts.Vocabulary})
+		d.logits = func(s *mlxbind.Scope, rows mlxbind.Array) mlxbind.Array {
+			return nn.SoftCap(s, head.Apply(s, rows), limit)
+		}
+	}
 	d.project = l.Linear(d.hidden*len(d.taps), nn.Module{Name: "fc", Out: d.hidden})
 	d.inputNorm = l.Tensor("hidden_norm.weight", d.hidden)
 	d.outputNorm = l.Tensor("norm.weight", d.hidden)
@@ -146,7 +157,7 @@ func (d *Drafter) step(i int) mlxbind.Graph {
 	return func(s *mlxbind.Scope, in []mlxbind.Array) []mlxbind.Array {
 		var h mlxbind.Array
 		if i == 0 {
-			h = d.table.Rows(s, in[0])
+			h = d.embed(s, in[0])
 			if d.embedding != 1 {
 				h = s.Multiply(h, s.Scalar(d.embedding, h.DType()))
 			}
@@ -212,5 +223,6 @@ func (d *Drafter) Hidden(s *mlxbind.Scope, sight block.Sight, anchors, positions
 
 // BaseLogits implements block.Model.
 func (d *Drafter) BaseLogits(s *mlxbind.Scope, hidden mlxbind.Array) mlxbind.Array {
-	return nn.SoftCap(s, d.head.Apply(s, hidden), d.cap)
+	b, n := hidden.Dim(0), hidden.Dim(1)
+	return s.Reshape(d.logits(s, s.Reshape(hidden, b*n, d.hidden)), b, n, -1)
 }

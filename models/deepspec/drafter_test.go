@@ -11,7 +11,7 @@ import (
 )
 
 func open(t *testing.T, name string) *Drafter {
-	d, err := Load(context.Background(), mlxtest.Golden(t, name), nil)
+	d, err := Load(context.Background(), mlxtest.Golden(t, name), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ var targets = map[string]func(context.Context, *checkpoint.Folder, Progress) (mo
 	"qwen3":               openQwen3,
 }
 
-var drafters = map[string]func(context.Context, *checkpoint.Folder, models.Target, Progress) (models.Drafter, error){
+var drafters = map[string]func(context.Context, *checkpoint.Folder, models.Target, bool, Progress) (models.Drafter, error){
 	"Gemma4DSparkModel": openDeepSpec,
 	"Qwen3DSparkModel":  openDeepSpec,
 	dspark:              openDFlash,
@@ -43,15 +43,18 @@ func openQwen3(ctx context.Context, f *checkpoint.Folder, p Progress) (models.Ta
 	return target(qwen3.Load(ctx, f, p))
 }
 
-func openDeepSpec(ctx context.Context, f *checkpoint.Folder, _ models.Target, p Progress) (models.Drafter, error) {
-	d, err := deepspec.Load(ctx, f, p)
+func openDeepSpec(ctx context.Context, f *checkpoint.Folder, target models.Target, sharing bool, p Progress) (models.Drafter, error) {
+	if !sharing {
+		target = nil
+	}
+	d, err := deepspec.Load(ctx, f, target, p)
 	if err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
-func openDFlash(ctx context.Context, f *checkpoint.Folder, target models.Target, p Progress) (models.Drafter, error) {
+func openDFlash(ctx context.Context, f *checkpoint.Folder, target models.Target, _ bool, p Progress) (models.Drafter, error) {
 	d, err := dflash.Load(ctx, f, target, p)
 	if err != nil {
 		return nil, err
@@ -94,12 +97,12 @@ func OpenTarget(ctx context.Context, folder *checkpoint.Folder, progress Progres
 }
 
 // OpenDrafter loads the drafter in folder, to draft for target, which must outlive it: a drafter
-// may use the target's embedding and head. Where only the drafter's own part is wanted, target
-// may be nil.
-func OpenDrafter(ctx context.Context, folder *checkpoint.Folder, target models.Target, progress Progress) (models.Drafter, error) {
+// may use the target's embedding and head. sharing says that the drafter's own are the same, and
+// need not be read. Where only the drafter's own part is wanted, target may be nil.
+func OpenDrafter(ctx context.Context, folder *checkpoint.Folder, target models.Target, sharing bool, progress Progress) (models.Drafter, error) {
 	open := drafters[architecture(folder)]
 	if open == nil {
 		return nil, &checkpoint.Error{Kind: checkpoint.KindArchitecture, Path: folder.Dir(), Key: "architectures", Detail: fmt.Sprintf("no code for a drafter of architecture %q", architecture(folder))}
 	}
-	return open(ctx, folder, target, progress)
+	return open(ctx, folder, target, sharing, progress)
 }

@@ -23,6 +23,7 @@ type plan struct {
 	temperature, topP, minP, caution float64
 	seed                             uint64
 	set                              map[string]bool // flags that were given
+	shared                           bool            // tables, between the models that were loaded
 }
 
 func (t *terminal) generate(ctx context.Context, c *command, args []string) error {
@@ -84,6 +85,7 @@ func (t *terminal) generate(ctx context.Context, c *command, args []string) erro
 	if err != nil {
 		return err
 	}
+	p.shared = loaded.Drafter != nil && loaded.Drafter.SharesTables
 	return t.write(ctx, core, p, request)
 }
 
@@ -242,6 +244,7 @@ type result struct {
 	PeakMemoryBytes    int64               `json:"peak_memory_bytes"`
 	ProcessPeakBytes   int64               `json:"process_peak_bytes"`
 	HostReads          int                 `json:"host_reads"`
+	SharedTables       bool                `json:"shared_tables"` // the drafter uses the target's embedding and output layer
 	Seed               uint64              `json:"seed"`
 	StopReason         engine.StopReason   `json:"stop_reason"`
 	Trace              []engine.RoundTrace `json:"trace,omitempty"`
@@ -269,7 +272,7 @@ func (t *terminal) write(ctx context.Context, core Core, p plan, request engine.
 		TokensPerSecond: r.TokensPerSecond, PrefillPerSecond: r.PrefillPerSecond,
 		TimeToFirstTokenMS: float64(r.TimeToFirstToken.Microseconds()) / 1000,
 		PeakMemoryBytes:    r.PeakMemory, ProcessPeakBytes: core.Memory().ProcessPeak, HostReads: r.HostReads,
-		Seed: r.Seed, StopReason: r.Stop, Trace: r.Trace,
+		SharedTables: p.shared, Seed: r.Seed, StopReason: r.Stop, Trace: r.Trace,
 	})
 	if jsonErr != nil {
 		return jsonErr
