@@ -109,7 +109,7 @@ func TestRunFitsAndJudges(t *testing.T) {
 		t.Errorf("%d and %d rounds", m.Fitted, m.HeldOut)
 	}
 	for k := range block {
-		if temperature := m.Curves[k].Temperature(); k < 2 && (temperature < 1.5 || temperature > 2.7) {
+		if c := m.Curves[k]; k < 2 && math.Abs(c.Of(2)-confidence.Sigmoid(1)) > 0.06 {
 			t.Errorf("slot %d: %+v", k, m.Curves[k])
 		}
 		if b, a := m.Before[k], m.After[k]; a.Error > max(0.02, b.Error/2) || k == 0 && b.Error < 0.05 {

@@ -96,15 +96,17 @@ func TestAUCIsTheChanceOfTheRightOrder(t *testing.T) {
 }
 
 func TestFitFindsTheCurve(t *testing.T) {
-	want := Curves{{1 / 2.0, 0.5}, {1 / 1.4, -0.8}, {1 / 0.6, 0}}
+	want := Curves{{0.5, 0.5, 0.5}, {0.7, 1.5, -0.8}, {2, 0.6, 0}}
 	truth := func(k int, z float64) float64 { return want[k].Of(z) }
 	samples := rounds(20000, 3, 1, truth)
 	held := rounds(20000, 3, 2, truth)
 	curves := Fit(samples, 3)
 	before, after := Judge(held, nil, 3), Judge(held, curves, 3)
 	for k, c := range curves {
-		if r := c.Scale / want[k].Scale; r < 0.8 || r > 1.25 || math.Abs(c.Shift-want[k].Shift) > 0.2 {
-			t.Errorf("slot %d: %+v, want %+v", k, c, want[k])
+		for _, z := range []float64{-1, 0, 1, 2} {
+			if math.Abs(c.Of(z)-want[k].Of(z)) > 0.04 {
+				t.Errorf("slot %d: %+v, want %+v", k, c, want[k])
+			}
 		}
 		if after[k].Error > max(0.02, before[k].Error/2) {
 			t.Errorf("slot %d: error %.3f before, %.3f after", k, before[k].Error, after[k].Error)
@@ -115,6 +117,40 @@ func TestFitFindsTheCurve(t *testing.T) {
 	}
 }
 
+// distance is how far a curve is from Plain.
+func distance(c Curve) float64 {
+	return math.Abs(math.Log(c.Sure)) + math.Abs(math.Log(c.Unsure)) + math.Abs(c.Shift)
+}
+
+// TestSearchFindsTheLeastLoss looks around what was found.
+func TestSearchFindsTheLeastLoss(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 5))
+		truth := Curve{math.Exp(random.NormFloat64()), math.Exp(random.NormFloat64()), random.NormFloat64()}
+		e := evidence{}
+		var z []float64
+		for range 500 {
+			v := 2 * random.NormFloat64()
+			z = append(z, v)
+			e.sure, e.unsure = append(e.sure, math.Log1p(math.Exp(v))), append(e.unsure, math.Log1p(math.Exp(-v)))
+			e.before = append(e.before, random.Float64())
+			e.accepted = append(e.accepted, random.Float64() < e.before[len(z)-1]*truth.Of(v))
+		}
+		c := search(z, e.before, e.accepted)
+		at := [3]float64{math.Log(c.Sure), math.Log(c.Unsure), c.Shift}
+		least := e.loss(at)
+		for j := range 3 {
+			for _, d := range []float64{-0.02, 0.02} {
+				near := at
+				near[j] += d
+				if l := e.loss(near); l < least-1e-4 {
+					t.Fatalf("%+v has %g, beside it is %g", c, least, l)
+				}
+			}
+		}
+	})
+}
+
 func TestFewRoundsLeaveThingsAsTheyAre(t *testing.T) {
 	truth := func(int, float64) float64 { return 0.2 }
 	for _, c := range Fit(rounds(Few-1, 2, 3, truth), 2) {
@@ -122,9 +158,9 @@ func TestFewRoundsLeaveThingsAsTheyAre(t *testing.T) {
 			t.Errorf("%+v from few rounds", c)
 		}
 	}
-	some, all := Fit(rounds(Few, 1, 3, truth), 1)[0], Fit(rounds(Enough, 1, 3, truth), 1)[0]
-	if d, e := math.Abs(math.Log(some.Scale))+math.Abs(some.Shift), math.Abs(math.Log(all.Scale))+math.Abs(all.Shift); d == 0 || d > e/2 {
-		t.Errorf("%+v from %d rounds, %+v from %d", some, Few, all, Enough)
+	some, all := Fit(rounds(Few, 1, 3, truth), 1)[0], Fit(rounds(100*Few, 1, 3, truth), 1)[0]
+	if d, e := distance(some), distance(all); d == 0 || d > 0.9*e {
+		t.Errorf("%+v from few rounds, %+v from many", some, all)
 	}
 	for _, got := range Thresholds(rounds(FewForThreshold-1, 2, 3, truth), 2, 0, Worth) {
 		if got != 0 {
@@ -237,7 +273,7 @@ func TestCalibrationsAreKeptByPair(t *testing.T) {
 	if c, err := Read(dir, "a", "b"); c != nil || err != nil {
 		t.Fatal(c, err)
 	}
-	cold := &Measured{Temperature: 0, Curves: Curves{{2, 0.1}, {1, 0}}, Thresholds: []float64{0, 1}}
+	cold := &Measured{Temperature: 0, Curves: Curves{{2, 1, 0.1}, Plain}, Thresholds: []float64{0, 1}}
 	if _, err := pair.Keep(dir, cold); err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +295,7 @@ func TestCalibrationsAreKeptByPair(t *testing.T) {
 	}
 	for _, damage := range []string{"", "{", `{"target":{"identity":"x"}}`,
 		`{"target":{"identity":"a"},"drafter":{"identity":"b"},"bands":{"low":null}}`,
-		`{"target":{"identity":"a"},"drafter":{"identity":"b"},"bands":{"low":{"curves":[{"scale":-1}]}}}`,
+		`{"target":{"identity":"a"},"drafter":{"identity":"b"},"bands":{"low":{"curves":[{"sure":-1,"unsure":1}]}}}`,
 		`{"target":{"identity":"a"},"drafter":{"identity":"b"},"bands":{"low":{"thresholds":[2]}}}`} {
 		if err := os.WriteFile(file(dir, "a", "b"), []byte(damage), 0o600); err != nil {
 			t.Fatal(err)
@@ -279,16 +315,17 @@ func TestCalibrationsAreKeptByPair(t *testing.T) {
 
 func TestBackIsTheOtherWay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := Curve{math.Exp(rapid.Float64Range(-1.4, 1.4).Draw(t, "scale")), rapid.Float64Range(-2, 2).Draw(t, "shift")}
+		slope := rapid.Float64Range(0.25, 4)
+		c := Curve{slope.Draw(t, "sure"), slope.Draw(t, "unsure"), rapid.Float64Range(-2, 2).Draw(t, "shift")}
 		z, chance := rapid.Float64Range(-8, 8).Draw(t, "z"), rapid.Float64Range(0, 1).Draw(t, "chance")
 		if d := c.Of(z) - chance; math.Abs(d) > 1e-9 && (d < 0) != (Sigmoid(z) < c.Back(chance)) {
 			t.Fatalf("%+v makes %g of %g, yet %g of %g", c, c.Of(z), Sigmoid(z), chance, c.Back(chance))
 		}
 	})
-	if got := (Curve{2, 1}).Back(0); got != 0 {
+	if got := (Curve{2, 1, 1}).Back(0); got != 0 {
 		t.Errorf("0 becomes %g", got)
 	}
-	if got := (Curve{2, 1}).Back(1); got != 1 {
+	if got := (Curve{2, 1, 1}).Back(1); got != 1 {
 		t.Errorf("1 becomes %g", got)
 	}
 }

@@ -7,14 +7,15 @@
 // accepted if everything before it was. So predictions are compared as running products,
 // A_k = c_1·…·c_k against y_k.
 //
-// Calibration is sequential: slot after slot, c_k = σ(z_k/T_k + b_k) is chosen given the product
-// before it. That is DSpark's sequential temperature scaling with a shift b_k beside the
-// temperature (Platt 1999), and with the log loss in place of the calibration error itself, which
-// is no smooth function and follows the chance in each bin. The shift is needed: heads are trained
-// on the overlap of two distributions at temperature 1, and where nothing is left to chance what
-// counts is that the likeliest tokens agree, so heads are not just too bold or too timid there but
-// off to one side, which no temperature mends. With the built-in pair's greedy texts temperatures alone leave
-// an error of 4 to 6 % in the slots from the third on, with the shift it is about 2 %.
+// Calibration is sequential: slot after slot a curve is chosen for c_k given the calibrated product
+// before it. DSpark's sequential temperature scaling does that with one number, a temperature,
+// and minimises the calibration error itself; here a curve has three, found by the log loss, which
+// is smooth and does not follow the chance in each bin. One is not enough: heads are trained on the
+// overlap of two distributions at temperature 1, and where nothing is left to chance what counts
+// is that the likeliest tokens agree, so a head is not just too bold or too timid there but off to
+// one side. On the built-in pair's greedy texts temperatures alone leave an error of 4 to 6 % in
+// the slots from the third on; a shift beside them 2 %, and a slope each for sure and for unsure
+// brings the first slot, which a straight line misses at both ends, below that.
 package confidence
 
 import "math"

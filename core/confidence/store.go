@@ -106,8 +106,8 @@ func (c *Calibration) check() error {
 			return fmt.Errorf("band %q is empty", name)
 		}
 		for _, curve := range m.Curves {
-			if !(curve.Scale > 0) || math.IsInf(curve.Scale, 0) || math.IsNaN(curve.Shift) || math.IsInf(curve.Shift, 0) {
-				return fmt.Errorf("band %q has a curve of scale %g and shift %g", name, curve.Scale, curve.Shift)
+			if !(curve.Sure > 0 && curve.Unsure > 0) || math.IsInf(curve.Sure+curve.Unsure+curve.Shift, 0) || math.IsNaN(curve.Shift) {
+				return fmt.Errorf("band %q has a curve %+v", name, curve)
 			}
 		}
 		for _, t := range m.Thresholds {

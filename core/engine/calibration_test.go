@@ -73,7 +73,7 @@ func TestThresholdsComeFromThePersonThenTheCalibrationThenTheDrafter(t *testing.
 	}
 	// A person's threshold is about chances as the calibration tells them.
 	for shift, want := range map[float64]int{-30: 0, 30: 7} {
-		measured(t, e, &confidence.Measured{Thresholds: all, Curves: curves(confidence.Curve{Scale: 1, Shift: shift})})
+		measured(t, e, &confidence.Measured{Thresholds: all, Curves: curves(confidence.Curve{Sure: 1, Unsure: 1, Shift: shift})})
 		if got := proposed(t, e, Knobs{Gamma: 7, Threshold: new(0.5)}); got != want {
 			t.Errorf("with confidences moved by %g, %d are checked at a threshold of a half, want %d", shift, got, want)
 		}
@@ -102,7 +102,7 @@ func TestGreedyTextOutlivesAnyCalibration(t *testing.T) {
 		for range trials {
 			m := &confidence.Measured{Pays: true}
 			for range 7 {
-				m.Curves = append(m.Curves, confidence.Curve{Scale: 0.2 + 3*random.Float64(), Shift: 2 * random.NormFloat64()})
+				m.Curves = append(m.Curves, confidence.Curve{Sure: 0.2 + 3*random.Float64(), Unsure: 0.2 + 3*random.Float64(), Shift: 2 * random.NormFloat64()})
 				m.Thresholds = append(m.Thresholds, random.Float64())
 			}
 			measured(t, e, m)

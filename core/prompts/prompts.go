@@ -132,11 +132,27 @@ func said(text string) Prompt {
 //go:embed builtin.txt
 var builtin string
 
-// Builtin returns the prompts that come with the app: short and about nothing in particular.
+// Forms and things make more prompts than anyone would care to read one by one.
+var (
+	forms = []string{"Tell me a story about %s.", "Describe %s.", "Write a short poem about %s.", "Tell me something I may not know about %s.",
+		"What would a child ask about %s?", "Write a letter about %s to a friend.", "Give me five ideas that have to do with %s.", "Explain the use of %s."}
+	things = []string{"a bridge", "an old garden", "the wind", "a lighthouse", "a wooden box", "a small island", "the night sky", "a village school",
+		"a river in spring", "a shoemaker", "an apple tree", "a broken umbrella", "a long winter", "a mountain path", "a blue door", "a family dinner",
+		"a travelling musician", "a stone wall", "a forgotten song", "a beehive", "a fishing boat", "a birthday cake", "a snowy owl", "an empty theatre",
+		"a busy kitchen", "a secret map", "a kind stranger", "a loud parrot", "a warm coat", "a harvest"}
+)
+
+// Builtin returns the prompts that come with the app: short, about nothing in particular, and as
+// various at the beginning as at the end.
 func Builtin() []Prompt {
 	list, err := Read(strings.NewReader(builtin), "builtin.txt")
 	if err != nil {
 		panic(err) // it is part of the program
+	}
+	for round := range forms {
+		for i, thing := range things {
+			list = append(list, said(fmt.Sprintf(forms[(round+i)%len(forms)], thing)))
+		}
 	}
 	return list
 }

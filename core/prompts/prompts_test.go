@@ -67,7 +67,7 @@ func TestBuiltinPromptsAreThere(t *testing.T) {
 	for _, p := range Builtin() {
 		seen[p.Messages[0].Content] = true
 	}
-	if len(seen) < 40 || len(seen) != len(Builtin()) {
+	if len(seen) < 250 || len(seen) != len(Builtin()) {
 		t.Errorf("%d different prompts of %d", len(seen), len(Builtin()))
 	}
 }

@@ -127,11 +127,11 @@ func report(w io.Writer, c calibration) {
 	fmt.Fprintf(w, "%s (%s) for %s (%s), temperature %g (%s)\n", c.Drafter.Name, c.Drafter.Precision, c.Target.Name, c.Target.Precision, c.Temperature, c.Band)
 	fmt.Fprintf(w, "%d checks to fit, %d others to judge by\n\n", c.Fitted, c.HeldOut)
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(columns, "word\taccepted\tforetold\terror\tafter\tAUC\tafter\ttemperature\tshift\tthreshold\t")
+	fmt.Fprintln(columns, "word\taccepted\tforetold\terror\tafter\tAUC\tafter\tsure\tunsure\tshift\tthreshold\t")
 	for k, b := range c.Before {
-		a := c.After[k]
-		fmt.Fprintf(columns, "%d\t%.1f %%\t%.1f %%\t%.1f %%\t%.1f %%\t%.3f\t%.3f\t%.2f\t%+.2f\t%.2f\t\n", k+1, 100*b.Observed, 100*b.Predicted,
-			100*b.Error, 100*a.Error, b.AUC, a.AUC, c.Curves.At(k).Temperature(), c.Curves.At(k).Shift, c.Thresholds[k])
+		a, curve := c.After[k], c.Curves.At(k)
+		fmt.Fprintf(columns, "%d\t%.1f %%\t%.1f %%\t%.1f %%\t%.1f %%\t%.3f\t%.3f\t%.2f\t%.2f\t%+.2f\t%.2f\t\n", k+1, 100*b.Observed, 100*b.Predicted,
+			100*b.Error, 100*a.Error, b.AUC, a.AUC, curve.Sure, curve.Unsure, curve.Shift, c.Thresholds[k])
 	}
 	columns.Flush()
 	fmt.Fprintln(w)
