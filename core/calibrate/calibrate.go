@@ -78,8 +78,8 @@ func Pair(loaded engine.Loaded) (*confidence.Calibration, error) {
 }
 
 // Run measures. It writes nothing: Calibration.Keep does. progress, which may be nil, is told how
-// far it is, on the inference thread. Prompts are taken in turn, those at even places to fit and
-// the others to judge by. Where nothing is left to chance each is used once, otherwise as often as
+// far it is, on the inference thread. Prompts are taken in turn, each either to fit or to judge by,
+// so that both get half of the rounds. Where nothing is left to chance each is used once, otherwise as often as
 // it takes, with another seed each time.
 func Run(ctx context.Context, core Core, j Job, progress func(job.Progress)) (*confidence.Measured, error) {
 	loaded := core.Loaded()
@@ -157,6 +157,7 @@ func (c *collector) request(i int, controls *engine.Controls) engine.Request {
 func (c *collector) collect(ctx context.Context) (fitted, held []confidence.Sample, err error) {
 	controls := engine.NewControls(engine.Knobs{Gamma: c.loaded.Drafter.Block, Temperature: c.Temperature, Threshold: new(float64)})
 	greedy := confidence.BandOf(c.Temperature) == confidence.Bands[0]
+	var fits []bool // whether a prompt's rounds are fitted to: always or never
 	for i, stale := 0, 0; c.done < c.Rounds && stale < len(c.Prompts); i++ {
 		if greedy && i >= len(c.Prompts) {
 			break // the same again
@@ -180,7 +181,11 @@ func (c *collector) collect(ctx context.Context) (fitted, held []confidence.Samp
 		if c.done > before {
 			stale = 0
 		}
-		if i%len(c.Prompts)%2 == 0 {
+		prompt := i % len(c.Prompts)
+		if prompt == len(fits) {
+			fits = append(fits, len(fitted) <= len(held))
+		}
+		if fits[prompt] {
 			fitted = append(fitted, samples(result)...)
 		} else {
 			held = append(held, samples(result)...)

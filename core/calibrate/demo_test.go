@@ -28,12 +28,12 @@ func loaded(t *testing.T) *engine.Engine {
 
 func TestRealRoundsAreCounted(t *testing.T) {
 	e := loaded(t)
-	j := Job{Prompts: prompts.Builtin()[:6], Temperature: 1, Rounds: 104, Tokens: 24}
+	j := Job{Prompts: prompts.Builtin()[:6], Temperature: 1, Rounds: 120, Tokens: 24}
 	m, err := Run(context.Background(), e, j, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := m.Fitted + m.HeldOut; n != 104 || len(m.Curves) != 7 || len(m.Costs.Round) != 8 || m.Costs.Round[0] <= 0 || m.Costs.Plain <= 0 {
+	if n := m.Fitted + m.HeldOut; n != 120 || len(m.Curves) != 7 || len(m.Costs.Round) != 8 || m.Costs.Round[0] <= 0 || m.Costs.Plain <= 0 {
 		t.Errorf("%+v", m)
 	}
 	if s := m.Before[0]; s.Observed < 0.3 || s.Observed > 0.95 || s.AUC < 0.5 {
