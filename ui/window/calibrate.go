@@ -83,7 +83,7 @@ func (w *Window) calibrate() {
 	f.creativity.Required = true
 	f.creativity.SetSelected(options[0])
 	about := widget.NewLabel(fmt.Sprintf("Finds out how far %s can be trusted when it says how sure it is of a word, and what each caution brings with %s. "+
-		"What is written stays the same, only its speed changes.", w.loadedName(drafter), w.loadedName(target)))
+		"The words stay the target's, only their speed changes.", w.loadedName(drafter), w.loadedName(target)))
 	about.Wrapping = fyne.TextWrapWord
 	w.jobs.sheet.Show(look.Rows(16,
 		look.Tight(about),
