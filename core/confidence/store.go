@@ -67,11 +67,8 @@ func Place() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return Under(filepath.Join(dir, "Firesteel")), nil
+	return filepath.Join(dir, "Firesteel", "calibrations"), nil
 }
-
-// Under is the folder for calibrations beside the other data of an app that keeps them in dir.
-func Under(dir string) string { return filepath.Join(dir, "calibrations") }
 
 func file(dir, target, drafter string) string {
 	sum := sha256.Sum256([]byte(target + " " + drafter))

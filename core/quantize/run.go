@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"firesteel/core/job"
@@ -63,7 +61,7 @@ func Run(ctx context.Context, runner job.Runner, p *Plan, tell func(job.Progress
 	if err := p.write(ctx, runner, source, stage.Dir, meter); err != nil {
 		return Result{}, err
 	}
-	if err := p.copyFiles(ctx, stage.Dir); err != nil {
+	if err := job.CopyBeside(ctx, p.Source, stage.Dir, "config.json", "optiq_metadata.json"); err != nil {
 		return Result{}, err
 	}
 	if err := p.describe(stage.Dir); err != nil {
@@ -227,58 +225,6 @@ func (at *piece) pack(ctx context.Context, runner job.Runner) error {
 	})
 	at.raw = nil
 	return err
-}
-
-// copyFiles brings along what lies beside the weights: vocabulary, chat form, licence.
-func (p *Plan) copyFiles(ctx context.Context, dir string) error {
-	listing, err := checkpoint.List(p.Source)
-	if err != nil {
-		return err
-	}
-	for _, name := range listing.Names {
-		path := filepath.Join(p.Source, name)
-		info, err := os.Stat(path)
-		if err != nil || !info.Mode().IsRegular() || !travels(name) {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := copyFile(path, filepath.Join(dir, name)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// travels tells whether a file beside the weights belongs to the copy as it is.
-func travels(name string) bool {
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".safetensors", ".bin", ".gguf", ".pt", ".pth", ".npz", ".onnx", ".h5", ".msgpack":
-		return false
-	}
-	return name != "config.json" && name != "optiq_metadata.json" && !strings.HasSuffix(name, ".index.json") && !strings.HasPrefix(name, ".") && !checkpoint.IsPartial(name)
-}
-
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return &checkpoint.Error{Kind: checkpoint.KindNotReadable, Path: from, Err: err}
-	}
-	defer in.Close()
-	out, err := os.Create(to)
-	if err == nil {
-		if _, err = io.Copy(out, in); err == nil {
-			err = out.Sync()
-		}
-		if closed := out.Close(); err == nil {
-			err = closed
-		}
-	}
-	if err != nil {
-		return &checkpoint.Error{Kind: checkpoint.KindNotWritable, Path: to, Err: err}
-	}
-	return nil
 }
 
 // describe writes config.json with what is packed how, and a note of how it came about.

@@ -104,13 +104,13 @@ type student interface {
 // folder alone and keeps what is needed to go on, until Discard. progress, which may be nil, is
 // told how far it is, on the inference thread.
 func Run(ctx context.Context, runner job.Runner, j Job, progress func(Progress)) (Result, error) {
-	return run(ctx, runner, j, progress, func(_ context.Context, target models.Target) (student, error) {
+	return run(ctx, runner, j, progress, fmt.Sprintf("begin %+v", j.Shape), func(_ context.Context, target models.Target) (student, error) {
 		return begin(j.Shape, j.Settings.Seed, target)
 	})
 }
 
-// run does a job with the student that open makes.
-func run(ctx context.Context, runner job.Runner, j Job, progress func(Progress), open func(context.Context, models.Target) (student, error)) (Result, error) {
+// run does a job with the student that open makes; kind tells it from others.
+func run(ctx context.Context, runner job.Runner, j Job, progress func(Progress), kind string, open func(context.Context, models.Target) (student, error)) (Result, error) {
 	if progress == nil {
 		progress = func(Progress) {}
 	}
@@ -145,7 +145,7 @@ func run(ctx context.Context, runner job.Runner, j Job, progress func(Progress),
 		if err != nil {
 			return err
 		}
-		c := class{target: target, stops: target.Stops, pupil: pupil, settings: j.Settings, tell: progress}
+		c := class{target: target, stops: target.Stops, pupil: pupil, kind: kind, settings: j.Settings, tell: progress}
 		result, err = c.teach(ctx, all, identity, j.Work, place)
 		if err == nil && !j.KeepWork {
 			os.RemoveAll(c.work)
@@ -220,6 +220,7 @@ type class struct {
 	target   models.Target
 	stops    func(int) bool
 	pupil    student
+	kind     string // what the pupil began as
 	settings Settings
 	tell     func(Progress)
 	work     string // of this class's texts
@@ -245,7 +246,7 @@ func (c *class) teach(ctx context.Context, all []question, identity, work string
 	if err != nil {
 		return Result{}, err
 	}
-	h, err := c.learn(ctx, t, held, fmt.Sprintf("%s %s", data, plan), p)
+	h, err := c.learn(ctx, t, held, fmt.Sprintf("%s %s %s", c.kind, data, plan), p)
 	r := Result{Texts: t.count, Seconds: time.Since(begun).Seconds(), History: h}
 	for i := range t.count {
 		_, e := t.place(i)
@@ -361,7 +362,9 @@ func (c *class) learn(ctx context.Context, t *texts, held []question, plan strin
 	if err != nil {
 		return h, err
 	}
-	stepper, err := newStepper(c.pupil, len(l.weights))
+	// On a processor the system's compiler takes a second for each of a hundred kernels, so that
+	// only a long training gains by it.
+	stepper, err := newStepper(c.pupil, len(l.weights), mlxbind.OnGPU() || set.Steps >= compiledSteps)
 	if err != nil {
 		return h, err
 	}
@@ -439,19 +442,23 @@ func (c *class) check(ctx context.Context, l *learning, h *History, held []quest
 	return b.save(ctx, l, plan, *h)
 }
 
-// stepper takes steps, all of them with one compiled function.
+// compiledSteps is how long a training is compiled for on a processor.
+const compiledSteps = 1000
+
+// stepper takes steps.
 type stepper struct {
 	learner  *block.Learner
-	function *mlxbind.Function
+	build    mlxbind.Graph
+	function *mlxbind.Function // build compiled, or nil
 }
 
-func newStepper(pupil block.Student, n int) (*stepper, error) {
+func newStepper(pupil block.Student, n int, compile bool) (*stepper, error) {
 	learner, err := block.NewLearner(pupil)
 	if err != nil {
 		return nil, err
 	}
 	x := &stepper{learner: learner}
-	x.function, err = mlxbind.Compile(func(s *mlxbind.Scope, in []mlxbind.Array) []mlxbind.Array {
+	x.build = func(s *mlxbind.Scope, in []mlxbind.Array) []mlxbind.Array {
 		weights, m := in[:n], moments{in[n : 2*n], in[2*n : 3*n]}
 		rate, first, second := in[3*n], in[3*n+1], in[3*n+2]
 		batch := block.BatchOf(in[3*n+3:])
@@ -465,17 +472,29 @@ func newStepper(pupil block.Student, n int) (*stepper, error) {
 		out := []mlxbind.Array{s.Stack(0, terms.Loss, mean, norm)}
 		out = append(out, next...)
 		return append(append(out, after.first...), after.second...)
-	})
-	if err != nil {
-		learner.Close()
-		return nil, err
+	}
+	if compile {
+		if x.function, err = mlxbind.Compile(x.build); err != nil {
+			learner.Close()
+			return nil, err
+		}
 	}
 	return x, nil
 }
 
 func (x *stepper) close() {
-	x.function.Close()
+	if x.function != nil {
+		x.function.Close()
+	}
 	x.learner.Close()
+}
+
+// call works a step out.
+func (x *stepper) call(s *mlxbind.Scope, in []mlxbind.Array) []mlxbind.Array {
+	if x.function != nil {
+		return s.Call(x.function, in...)
+	}
+	return s.Within(func(s *mlxbind.Scope) []mlxbind.Array { return x.build(s, in) })
 }
 
 // step takes step number k, from 0.
@@ -491,7 +510,7 @@ func (x *stepper) step(ctx context.Context, l *learning, b *batcher, k int, set 
 	for _, v := range []float64{schedule(k, warmUp(set.Steps), set.Steps, set.Rate), first, second} {
 		in = append(in, s.Scalar(v, mlxbind.Float32))
 	}
-	out := s.Call(x.function, append(in, batch.Arrays(s)...)...)
+	out := x.call(s, append(in, batch.Arrays(s)...))
 	if s.Err() != nil {
 		return 0, 0, s.Err()
 	}

@@ -75,6 +75,9 @@ func (d *Drafter) Block() int { return d.parts.Size }
 // Vocabulary is how many tokens its tables hold.
 func (d *Drafter) Vocabulary() int { return d.parts.Vocabulary }
 
+// Scale is what attention scores are multiplied by.
+func (d *Drafter) Scale() float32 { return d.parts.Scale }
+
 // HasConfidence implements models.Drafter.
 func (d *Drafter) HasConfidence() bool { return d.parts.Confidence != nil }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"firesteel/mlxbind"
+	"firesteel/models"
 )
 
 // How much each term of the loss counts, and over how many slots their weight falls to 1/e.
@@ -80,11 +81,20 @@ func TermsOf(out []mlxbind.Array) Terms {
 	return Terms{out[0], out[1], out[2], out[3], out[4], out[5], out[6]}
 }
 
+// TargetLogits hands rows [n, hidden] to target's head in the type that the target works in, and
+// gives the logits [n, vocabulary], float32, the drafter's width.
+func TargetLogits(s *mlxbind.Scope, target models.Target, rows mlxbind.Array, vocabulary int) mlxbind.Array {
+	dtype := target.Embed(s, s.Zeros(mlxbind.Int32, 1)).DType()
+	logits := target.Logits(s, s.AsType(rows, dtype))
+	return Widen(s, s.AsType(logits, mlxbind.Float32), vocabulary)
+}
+
 // Judge holds a drafter's logits [b, gamma, vocabulary] and confidence logits [b, gamma] against
-// the target's logits [b, gamma, vocabulary], which no slope goes through. Without confidence
-// logits (the zero Array) their term is 0.
-func Judge(s *mlxbind.Scope, batch Batch, logits, sure, target mlxbind.Array) Terms {
-	b, gamma := batch.Labels.Dim(0), batch.Labels.Dim(1)
+// what target says, which no slope goes through. Without confidence logits (the zero Array) they
+// stand at 0, where nothing can be learned.
+func Judge(s *mlxbind.Scope, batch Batch, logits, sure mlxbind.Array, target models.Target) Terms {
+	b, gamma, vocabulary := batch.Labels.Dim(0), batch.Labels.Dim(1), logits.Dim(-1)
+	truth := TargetLogits(s, target, s.Reshape(batch.TargetHidden, b*gamma, -1), vocabulary)
 	c := func(v float64) mlxbind.Array { return s.Scalar(v, mlxbind.Float32) }
 	wide := func(a mlxbind.Array) mlxbind.Array { return s.AsType(a, mlxbind.Float32) }
 	if !sure.Valid() {
@@ -92,7 +102,7 @@ func Judge(s *mlxbind.Scope, batch Batch, logits, sure, target mlxbind.Array) Te
 	}
 	t := Terms{DraftLogits: wide(logits), ConfidenceLogits: wide(sure)}
 	logQ := s.Subtract(t.DraftLogits, s.LogSumExp(t.DraftLogits, -1, true))
-	p := s.StopGradient(s.Softmax(wide(target), -1))
+	p := s.StopGradient(s.Softmax(s.Reshape(truth, b, gamma, vocabulary), -1))
 	labels := s.Reshape(s.AsType(batch.Labels, mlxbind.Int32), b, gamma, 1)
 	t.CrossEntropy = s.Negative(s.Reshape(s.TakeAlong(logQ, labels, -1), b, gamma))
 	t.L1 = s.Sum(s.Abs(s.Subtract(s.Exp(logQ), p)), -1, false)

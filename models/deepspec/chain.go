@@ -2,7 +2,6 @@ package deepspec
 
 import (
 	"firesteel/mlxbind"
-	"firesteel/models/block"
 	"firesteel/models/checkpoint"
 	"firesteel/models/nn"
 )
@@ -65,19 +64,27 @@ func (m *markov) Bias(s *mlxbind.Scope, row, hidden, state mlxbind.Array) (bias,
 	return m.second.Apply(s, row), next
 }
 
-func loadConfidence(l *nn.Loader, hidden, rank int, withMarkov bool) block.Confidence {
+// sure is the head that says how sure each slot is.
+type sure struct {
+	project    *nn.Linear // [hidden ; W1 row], or hidden alone → 1
+	withMarkov bool
+}
+
+func loadConfidence(l *nn.Loader, hidden, rank int, withMarkov bool) *sure {
 	in := hidden
 	if withMarkov {
 		in += rank
 	}
-	project := l.LinearWithBias(in, nn.Module{Name: "confidence_head.proj", Out: 1})
-	return func(s *mlxbind.Scope, hidden, rows mlxbind.Array) mlxbind.Array {
-		features := hidden
-		if withMarkov {
-			features = s.Concatenate(-1, hidden, rows)
-		}
-		// In the model's own type: a wider product would move borderline confidences.
-		z := project.Apply(s, features)
-		return s.AsType(s.Reshape(z, hidden.Dim(0), hidden.Dim(1)), mlxbind.Float32)
+	return &sure{l.LinearWithBias(in, nn.Module{Name: "confidence_head.proj", Out: 1}), withMarkov}
+}
+
+// logits is the block.Confidence.
+func (c *sure) logits(s *mlxbind.Scope, hidden, rows mlxbind.Array) mlxbind.Array {
+	features := hidden
+	if c.withMarkov {
+		features = s.Concatenate(-1, hidden, rows)
 	}
+	// In the model's own type: a wider product would move borderline confidences.
+	z := c.project.Apply(s, features)
+	return s.AsType(s.Reshape(z, hidden.Dim(0), hidden.Dim(1)), mlxbind.Float32)
 }

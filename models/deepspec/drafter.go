@@ -33,6 +33,8 @@ type Drafter struct {
 	outputNorm mlxbind.Array
 	layers     []decoder
 	rotary     *nn.Rotary
+	markov     *markov // nil without one
+	sure       *sure   // nil without one
 
 	between []*nn.Segment
 	extend  *nn.Segment
@@ -53,14 +55,14 @@ func Load(ctx context.Context, folder *checkpoint.Folder, tables models.Target, 
 	limit := c.Number("final_logit_softcapping", 0)
 	depth, rank := c.Count("num_hidden_layers"), c.Whole("markov_rank", 0)
 	kind := c.Text("markov_head_type", "vanilla")
-	sure, sureMarkov := c.Flag("enable_confidence_head", false), c.Flag("confidence_head_with_markov", false)
+	confident, sureMarkov := c.Flag("enable_confidence_head", false), c.Flag("confidence_head_with_markov", false)
 	if c.Err == nil && len(d.taps) == 0 {
 		c.Err = config.Fail("target_layer_ids", "is empty")
 	}
 	if c.Err == nil && (d.mask < 0 || int(d.mask) >= parts.Vocabulary) {
 		c.Err = config.Fail("mask_token_id", "is outside the vocabulary of %d", parts.Vocabulary)
 	}
-	if c.Err == nil && sure && sureMarkov && rank == 0 {
+	if c.Err == nil && confident && sureMarkov && rank == 0 {
 		c.Err = config.Fail("confidence_head_with_markov", "needs a markov_rank above 0")
 	}
 	own := readFamily(c)
@@ -95,10 +97,12 @@ func Load(ctx context.Context, folder *checkpoint.Folder, tables models.Target, 
 		d.layers = append(d.layers, own.layer(l, fmt.Sprintf("layers.%d.", i)))
 	}
 	if rank > 0 {
-		parts.Markov = loadMarkov(l, config, kind, parts.Vocabulary, d.hidden, rank, parts.DType)
+		d.markov = loadMarkov(l, config, kind, parts.Vocabulary, d.hidden, rank, parts.DType)
+		parts.Markov = d.markov
 	}
-	if sure {
-		parts.Confidence = loadConfidence(l, d.hidden, rank, sureMarkov)
+	if confident {
+		d.sure = loadConfidence(l, d.hidden, rank, sureMarkov)
+		parts.Confidence = d.sure.logits
 	}
 	if err := l.Err(); err != nil {
 		l.Weights.Close()
@@ -118,12 +122,17 @@ func (d *Drafter) Bytes() int64 { return d.weights.Bytes() }
 
 // Close implements models.Drafter.
 func (d *Drafter) Close() {
+	d.forget()
+	d.weights.Close()
+}
+
+// forget drops what was compiled with the weights of now.
+func (d *Drafter) forget() {
 	for _, g := range d.between {
 		g.Close()
 	}
 	d.extend.Close()
 	d.Drafter.Close()
-	d.weights.Close()
 }
 
 // NewContext implements models.Drafter.
@@ -142,14 +151,19 @@ func (d *Drafter) compile() {
 	d.extend = nn.NewSegment(func(s *mlxbind.Scope, in []mlxbind.Array) []mlxbind.Array {
 		n := len(d.taps)
 		joined := s.Concatenate(-1, in[:n]...)
-		c := nn.RMSNorm(s, d.project.Apply(s, s.Reshape(joined, 1, joined.Dim(0), joined.Dim(1))), d.inputNorm, d.eps)
-		turn := d.rotary.Over(in[n:])
-		rows := make([]mlxbind.Array, len(d.layers))
-		for i, y := range d.layers {
-			rows[i] = y.Rows(s, c, turn)
-		}
-		return rows
+		return d.contextRows(s, s.Reshape(joined, 1, joined.Dim(0), joined.Dim(1)), d.rotary.Over(in[n:]))
 	})
+}
+
+// contextRows are each layer's keys and values of the context [b, 2·key heads, n, d], from taps
+// side by side [b, n, taps·hidden].
+func (d *Drafter) contextRows(s *mlxbind.Scope, taps mlxbind.Array, turn nn.Turn) []mlxbind.Array {
+	c := nn.RMSNorm(s, d.project.Apply(s, taps), d.inputNorm, d.eps)
+	rows := make([]mlxbind.Array, len(d.layers))
+	for i, y := range d.layers {
+		rows[i] = y.Rows(s, c, turn)
+	}
+	return rows
 }
 
 // step builds segment i of the block's way through the layers; see decoder.Target.step.
@@ -196,6 +210,14 @@ func (d *Drafter) extendBy(s *mlxbind.Scope, c *block.Context, tapped []mlxbind.
 
 // Hidden implements block.Model.
 func (d *Drafter) Hidden(s *mlxbind.Scope, sight block.Sight, anchors, positions mlxbind.Array) mlxbind.Array {
+	n := anchors.Dim(0) * d.Block()
+	return d.through(s, sight, anchors, positions, func(i int, in []mlxbind.Array) []mlxbind.Array {
+		return d.between[i].Call(s, n, in...)
+	})
+}
+
+// through takes the block through all layers, segment by segment.
+func (d *Drafter) through(s *mlxbind.Scope, sight block.Sight, anchors, positions mlxbind.Array, segment func(i int, in []mlxbind.Array) []mlxbind.Array) mlxbind.Array {
 	b := anchors.Dim(0)
 	masks := s.Broadcast(s.Scalar(float64(d.mask), mlxbind.Int32), b, d.Block()-1)
 	ids := s.Concatenate(1, s.Reshape(d.Known(s, anchors), b, 1), masks)
@@ -203,7 +225,7 @@ func (d *Drafter) Hidden(s *mlxbind.Scope, sight block.Sight, anchors, positions
 		positions = s.Broadcast(positions, b)
 	}
 	turn := d.rotary.At(s, s.AsType(positions, mlxbind.Int32), d.Block())
-	out := d.between[0].Call(s, b*d.Block(), append([]mlxbind.Array{ids}, turn.Arrays()...)...)
+	out := segment(0, append([]mlxbind.Array{ids}, turn.Arrays()...))
 	for i := range d.layers {
 		if s.Err() != nil {
 			return mlxbind.Array{}
@@ -213,7 +235,7 @@ func (d *Drafter) Hidden(s *mlxbind.Scope, sight block.Sight, anchors, positions
 		if i+1 < len(d.layers) {
 			in = append(in, turn.Arrays()...)
 		}
-		out = d.between[i+1].Call(s, b*d.Block(), in...)
+		out = segment(i+1, in)
 	}
 	if s.Err() != nil {
 		return mlxbind.Array{}

@@ -127,14 +127,7 @@ func (n *network) hidden(s *mlxbind.Scope, sight block.Sight, anchors mlxbind.Ar
 func (n *network) BaseLogits(s *mlxbind.Scope, hidden mlxbind.Array) mlxbind.Array {
 	b, slots := hidden.Dim(0), hidden.Dim(1)
 	rows := s.Reshape(s.Matmul(hidden, n.output), b*slots, n.config.Hidden)
-	logits := n.targetLogits(s, rows)
-	return s.Reshape(block.Widen(s, logits, n.config.Vocabulary), b, slots, n.config.Vocabulary)
-}
-
-// targetLogits hands rows [n, hidden] to the target's head in the type that the target works in.
-func (n *network) targetLogits(s *mlxbind.Scope, rows mlxbind.Array) mlxbind.Array {
-	dtype := n.target.Embed(s, s.Zeros(mlxbind.Int32, 1)).DType()
-	return wide(s, n.target.Logits(s, s.AsType(rows, dtype)))
+	return s.Reshape(block.TargetLogits(s, n.target, rows, n.config.Vocabulary), b, slots, n.config.Vocabulary)
 }
 
 // Rows implements block.Markov.

@@ -8,14 +8,11 @@ import (
 
 // terms works a batch out: each slot is given the tokens that really came before it.
 func (n *network) terms(s *mlxbind.Scope, batch block.Batch) block.Terms {
-	b, gamma := batch.Labels.Dim(0), n.config.Gamma
 	sight := block.SeeRows(s, n.scale(), n.contextRows(s, batch.Taps), batch.Padding)
 	hidden := n.hidden(s, sight, s.AsType(batch.Anchors, mlxbind.Int32))
 	rows := n.Rows(s, batch.Before(s)) // [b, gamma, rank]
 	logits := s.Add(n.BaseLogits(s, hidden), n.biases(s, rows, hidden))
-	truth := n.targetLogits(s, s.Reshape(batch.TargetHidden, b*gamma, n.config.Hidden))
-	truth = s.Reshape(block.Widen(s, truth, n.config.Vocabulary), b, gamma, n.config.Vocabulary)
-	return block.Judge(s, batch, logits, n.confidenceLogits(s, hidden, rows), truth)
+	return block.Judge(s, batch, logits, n.confidenceLogits(s, hidden, rows), n.target)
 }
 
 // biases are the Markov biases of all slots at once [b, gamma, vocabulary].

@@ -38,6 +38,14 @@ func (l *Loader) Linear(in int, modules ...Module) *Linear {
 	return linear
 }
 
+// LinearOf is a module of a weight at hand, turned to [in, out], and a bias or none.
+func LinearOf(weight, bias mlxbind.Array) *Linear {
+	return &Linear{parts: []matrix{{out: weight.Dim(1), plain: weight}}, bias: bias}
+}
+
+// EmbeddingOf is a table at hand, without a Head.
+func EmbeddingOf(table mlxbind.Array) *Embedding { return &Embedding{table: table} }
+
 // Rows is the part of linear that makes outputs from to to (excluded).
 func (l *Loader) Rows(linear *Linear, from, to int) *Linear {
 	part := &Linear{}

@@ -73,6 +73,7 @@ var commands = []*command{
 	{"check", "compare what is computed here with recorded reference values", "firesteel check DIR…\n       firesteel check --pair TARGET DRAFTER FILE.json", (*terminal).check},
 	{"quantize", "make a smaller copy of a model", "firesteel quantize SOURCE DESTINATION [flags]", (*terminal).quantize},
 	{"train", "make a drafter for a model: teach it to guess what the model writes", "firesteel train --prompts FILE --out DIR [flags]", (*terminal).train},
+	{"tune", "teach part of a DeepSpec drafter what a model of yours writes", "firesteel tune --prompts FILE --out DIR [flags]", (*terminal).tune},
 	{"inspect", "say what a folder holds and what it needs", "firesteel inspect DIR", (*terminal).inspect},
 	{"doctor", "say what this machine is and whether everything works", "firesteel doctor", (*terminal).doctor},
 }

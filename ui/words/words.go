@@ -74,6 +74,20 @@ func explain(err error) (what, next string) {
 		return "The smaller copy did not come out right, so it was removed; the model is as it was.", "Try again, perhaps on another drive. The details say more."
 	case errors.As(err, &pair):
 		return aboutPair(pair)
+	case errors.Is(err, train.ErrBegun):
+		return "A training for this folder was begun and stopped before its end.", "Go on with it, or begin anew in its place."
+	case errors.Is(err, train.ErrNothingBegun):
+		return "There is no stopped training for this folder to go on with.", "Begin one, or check the folder's name."
+	case errors.Is(err, train.ErrOther):
+		return "The training that was stopped is another one: its model, its prompts or its settings differ.", "Use those it was begun with, or begin anew in its place."
+	case errors.Is(err, train.ErrNoTexts):
+		return "None of the answers is long enough to learn from.", "Use more prompts, or such as call for longer answers."
+	case errors.Is(err, train.ErrPacked):
+		return "This drafter's heads are quantized, and quantized weights can't learn.", "Tune the drafter in full precision, then quantize it."
+	case errors.Is(err, train.ErrNoHeads):
+		return "This drafter has no heads that could learn.", "Choose another drafter, or tune more of it: heads+fc."
+	case errors.Is(err, train.ErrDiverged):
+		return "The training went astray: its numbers are not finite any more. What was best before is kept.", "Begin anew with a lower learning rate."
 	case errors.As(err, &folder):
 		return aboutFolder(folder)
 	case errors.As(err, &template):
@@ -99,23 +113,11 @@ func explain(err error) (what, next string) {
 		return "There is nothing to calibrate: no drafter is loaded.", "Choose a folder under Drafter, then press Load."
 	case errors.Is(err, calibrate.ErrNoConfidence):
 		return "This drafter does not say how sure it is, so there is nothing to calibrate.", "Choose a drafter that does."
-	case errors.Is(err, calibrate.ErrChanged):
-		return "Other models were loaded meanwhile, so calibrating was ended.", "Load the pair, then start again."
 	case errors.Is(err, calibrate.ErrNoPlace):
 		return "Only a DFlash drafter, one with a dspark.json, has a place for thresholds in its folder.",
 			"Calibrate without writing them there: Firesteel keeps them itself and uses them whenever this pair is loaded."
 	case errors.Is(err, calibrate.ErrCalibrated):
 		return "The drafter's folder holds thresholds already.", "To replace them, add --force."
-	case errors.Is(err, train.ErrBegun):
-		return "A training for this folder was begun and stopped before its end.", "Go on with it, or begin anew in its place."
-	case errors.Is(err, train.ErrNothingBegun):
-		return "There is no stopped training for this folder to go on with.", "Begin one, or check the folder's name."
-	case errors.Is(err, train.ErrOther):
-		return "The training that was stopped is another one: its model, its prompts or its settings differ.", "Use those it was begun with, or begin anew in its place."
-	case errors.Is(err, train.ErrNoTexts):
-		return "None of the answers is long enough to learn from.", "Use more prompts, or such as call for longer answers."
-	case errors.Is(err, train.ErrDiverged):
-		return "The training went astray: its numbers are not finite any more. What was best before is kept.", "Begin anew with a lower learning rate."
 	case errors.Is(err, thread.ErrClosed):
 		return "Firesteel is closing.", ""
 	case errors.As(err, &broken):
