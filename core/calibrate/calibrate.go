@@ -39,10 +39,11 @@ const DefaultRounds = 4000
 // Short answers to many prompts show more than long ones to few.
 const defaultTokens = 128
 
-// Errors of a pair that there is nothing to calibrate on.
+// Errors of a pair that can't be calibrated.
 var (
 	ErrNoDrafter    = errors.New("no drafter is loaded")
 	ErrNoConfidence = errors.New("the drafter does not say how sure it is")
+	ErrChanged      = errors.New("another pair was loaded meanwhile")
 )
 
 // TooFewError is returned when the prompts gave too few rounds to fit anything.
@@ -152,6 +153,15 @@ func (c *collector) request(i int, controls *engine.Controls) engine.Request {
 	return r
 }
 
+// generate has one text written, if the pair is still the same afterwards.
+func (c *collector) generate(ctx context.Context, r engine.Request, emit func(engine.Event)) (engine.Result, error) {
+	result, err := c.core.Generate(ctx, r, emit)
+	if now := c.core.Loaded(); now.Target != c.loaded.Target || now.Drafter != c.loaded.Drafter {
+		err = ErrChanged
+	}
+	return result, err
+}
+
 // collect has answers written until there are as many rounds as are wanted, each with the whole
 // block checked, and deals them out by prompt.
 func (c *collector) collect(ctx context.Context) (fitted, held []confidence.Sample, err error) {
@@ -166,7 +176,7 @@ func (c *collector) collect(ctx context.Context) (fitted, held []confidence.Samp
 		request.Trace = true
 		before := c.done
 		enough, stop := context.WithCancel(ctx)
-		result, err := c.core.Generate(enough, request, func(e engine.Event) {
+		result, err := c.generate(enough, request, func(e engine.Event) {
 			if _, ok := e.(engine.Round); ok {
 				if c.round(looking); c.done >= c.Rounds {
 					stop()
@@ -233,7 +243,7 @@ func (c *collector) time(ctx context.Context) (confidence.Costs, error) {
 		turn := i
 		request := c.request(i, controls)
 		request.MaxTokens = min(request.MaxTokens, 64)
-		_, err := c.core.Generate(ctx, request, func(e engine.Event) {
+		_, err := c.generate(ctx, request, func(e engine.Event) {
 			r, ok := e.(engine.Round)
 			if !ok {
 				return
@@ -254,7 +264,7 @@ func (c *collector) time(ctx context.Context) (confidence.Costs, error) {
 		request = c.request(i, engine.NewControls(alone))
 		request.MaxTokens = plainTokens
 		last = 0
-		if _, err = c.core.Generate(ctx, request, func(e engine.Event) {
+		if _, err = c.generate(ctx, request, func(e engine.Event) {
 			if r, ok := e.(engine.Round); ok {
 				plain.Add(0, (r.Elapsed - last).Seconds())
 				last = r.Elapsed

@@ -197,7 +197,10 @@ func TestRefusals(t *testing.T) {
 		ErrNoDrafter:            func(c *scripted, _ context.CancelFunc) { c.loaded.Drafter = nil },
 		ErrNoConfidence:         func(c *scripted, _ context.CancelFunc) { c.loaded.Drafter.HasThreshold = false },
 		engine.ErrNotFinite:     func(c *scripted, _ context.CancelFunc) { c.failAt = 2 },
-		context.Canceled:        func(c *scripted, cancel context.CancelFunc) { c.cancel = cancel },
+		ErrChanged: func(c *scripted, _ context.CancelFunc) {
+			c.cancel = func() { c.loaded.Drafter = &engine.ModelInfo{Name: "another"} }
+		},
+		context.Canceled: func(c *scripted, cancel context.CancelFunc) { c.cancel = cancel },
 	} {
 		if err := failure(change); !errors.Is(err, want) {
 			t.Errorf("%v, want %v", err, want)

@@ -67,8 +67,11 @@ func Place() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(dir, "Firesteel", "calibrations"), nil
+	return Under(filepath.Join(dir, "Firesteel")), nil
 }
+
+// Under is the folder for calibrations beside the other data of an app that keeps them in dir.
+func Under(dir string) string { return filepath.Join(dir, "calibrations") }
 
 func file(dir, target, drafter string) string {
 	sum := sha256.Sum256([]byte(target + " " + drafter))

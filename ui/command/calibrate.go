@@ -152,7 +152,7 @@ func report(w io.Writer, c calibration) {
 	if c.Pays {
 		fmt.Fprintln(w, "From now on drafts below their thresholds are left out, unless you set a caution.")
 	} else {
-		fmt.Fprintln(w, "No threshold makes it faster, so nothing is left out unless you set a caution.")
+		fmt.Fprintln(w, "No thresholds of each word's own make it faster, so nothing is left out unless you set a caution.")
 	}
 	if c.Written != "" {
 		fmt.Fprintf(w, "The thresholds are in %s too.\n", c.Written)

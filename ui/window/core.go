@@ -12,8 +12,8 @@ import (
 )
 
 // Core is what the window asks of what runs models; *engine.Engine is one. Every method may
-// be called from any goroutine; Load, Unload, Generate, Quantize, Tau and Close take as long as they take
-// and are never called on Fyne's thread.
+// be called from any goroutine; Load, Unload, Generate, Quantize, Tau, Recalibrate and Close
+// take as long as they take and are never called on Fyne's thread.
 type Core interface {
 	Load(ctx context.Context, r engine.LoadRequest) (engine.Loaded, error)
 	Unload(ctx context.Context) error
@@ -25,6 +25,8 @@ type Core interface {
 	// Tau measures how many words a check gives, on average, with the drafter in drafterDir beside
 	// the loaded target.
 	Tau(ctx context.Context, drafterDir string, prompts []string, tokens int) (float64, error)
+	// Recalibrate goes by what the folder holds of the loaded pair.
+	Recalibrate(ctx context.Context, dir string) (engine.Loaded, error)
 	Device() string
 	Close() error
 }
@@ -38,8 +40,6 @@ type Options struct {
 	DemoPair func() (target, drafter string, err error)
 	// SettingsPath is the file that the window remembers things in; "" is the usual one.
 	SettingsPath string
-	// Calibrations is the folder that pairs' calibrations are kept in; "" is the usual one.
-	Calibrations string
 	Version      string // shown under About; may be empty
 	Icon         []byte // PNG; may be nil
 }

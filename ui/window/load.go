@@ -209,7 +209,7 @@ func (w *Window) loadChosen() {
 	ctx, cancel := context.WithCancel(w.life)
 	l, core := &w.load, w.core
 	chosen := [2]*library.Description{w.models.choices[target].what, w.models.choices[drafter].what}
-	request := engine.LoadRequest{TargetDir: chosen[target].Dir, Calibrations: w.options.Calibrations}
+	request := engine.LoadRequest{TargetDir: chosen[target].Dir, Calibrations: w.calibrations()}
 	l.names = chosen[target].Name
 	if chosen[drafter] != nil {
 		request.DrafterDir = chosen[drafter].Dir

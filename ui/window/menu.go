@@ -18,7 +18,8 @@ import (
 type menu struct {
 	main                      *fyne.MainMenu
 	stop, retry, load, unload *fyne.MenuItem
-	recent, quantize          *fyne.MenuItem
+	recent                    *fyne.MenuItem
+	quantize, calibrate       *fyne.MenuItem
 	themes, sizes             []*fyne.MenuItem
 	shown                     string // state that the bar was last drawn for
 }
@@ -75,7 +76,8 @@ func (w *Window) makeMenu() {
 		entry("Keyboard Shortcuts", "", w.showShortcuts),
 		entry("About Firesteel", "", w.showAbout))
 	m.quantize = entry("Quantize Drafter…", "", w.quantizeDrafter)
-	work := fyne.NewMenu("Jobs", m.quantize)
+	m.calibrate = entry("Calibrate…", "", w.calibrate)
+	work := fyne.NewMenu("Jobs", m.quantize, m.calibrate)
 	m.main = fyne.NewMainMenu(model, work, view, help)
 	w.win.SetMainMenu(m.main)
 }
@@ -106,7 +108,8 @@ func (w *Window) showMenu() {
 		m.sizes[i].Checked = w.settings.TextSize == percent
 	}
 	m.quantize.Disabled = w.core == nil
-	shown := fmt.Sprint(m.quantize.Disabled, m.stop.Disabled, m.retry.Disabled, m.load.Disabled, m.unload.Disabled,
+	m.calibrate.Disabled = w.core == nil || !w.jobs.running() && (w.models.loaded.Drafter == nil || !w.models.loaded.Drafter.HasThreshold)
+	shown := fmt.Sprint(m.quantize.Disabled, m.calibrate.Disabled, m.stop.Disabled, m.retry.Disabled, m.load.Disabled, m.unload.Disabled,
 		w.settings.RecentTargets, w.models.missing, w.models.builtin, w.theme.Mode, w.settings.TextSize)
 	if shown != m.shown {
 		m.shown = shown

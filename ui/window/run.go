@@ -15,7 +15,6 @@ import (
 	"fyne.io/fyne/v2/dialog"
 	"fyne.io/fyne/v2/widget"
 
-	"firesteel/core/confidence"
 	"firesteel/ui/window/look"
 	"firesteel/ui/window/settings"
 )
@@ -49,13 +48,6 @@ func Run(o Options) (err error) {
 			slog.Warn("nothing will be remembered", "error", err)
 		}
 		o.SettingsPath = path
-	}
-	if o.Calibrations == "" {
-		place, err := confidence.Place()
-		if err != nil {
-			slog.Warn("no calibration is gone by", "error", err)
-		}
-		o.Calibrations = place
 	}
 	kept, err := settings.Load(o.SettingsPath)
 	if err != nil && o.SettingsPath != "" {

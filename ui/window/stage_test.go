@@ -11,6 +11,8 @@ import (
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/test"
 
+	"firesteel/core/calibrate"
+	"firesteel/core/confidence"
 	"firesteel/core/engine"
 	"firesteel/core/job"
 	"firesteel/core/quantize"
@@ -93,6 +95,16 @@ func (s *scripted) Tau(_ context.Context, dir string, _ []string, _ int) (float6
 		return 3.21, nil
 	}
 	return 3.04, nil
+}
+
+func (s *scripted) Recalibrate(_ context.Context, dir string) (engine.Loaded, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	pair, err := calibrate.Pair(s.loaded)
+	if err == nil {
+		s.loaded.Calibration, err = confidence.Read(dir, pair.Target.Identity, pair.Drafter.Identity)
+	}
+	return s.loaded, err
 }
 
 func (s *scripted) Device() string { return "CPU" }

@@ -13,6 +13,7 @@ import (
 	"fyne.io/fyne/v2/dialog"
 	"fyne.io/fyne/v2/theme"
 
+	"firesteel/core/confidence"
 	"firesteel/core/engine"
 	"firesteel/core/job"
 	"firesteel/core/memory"
@@ -177,6 +178,14 @@ func (w *Window) keepIn() string {
 		return ""
 	}
 	return filepath.Dir(w.options.SettingsPath)
+}
+
+// calibrations is the folder that calibrations of pairs are kept in; "" for none.
+func (w *Window) calibrations() string {
+	if dir := w.keepIn(); dir != "" {
+		return confidence.Under(dir)
+	}
+	return ""
 }
 
 func (w *Window) makeStatus() fyne.CanvasObject {

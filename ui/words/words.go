@@ -113,6 +113,8 @@ func explain(err error) (what, next string) {
 		return "There is nothing to calibrate: no drafter is loaded.", "Choose a folder under Drafter, then press Load."
 	case errors.Is(err, calibrate.ErrNoConfidence):
 		return "This drafter does not say how sure it is, so there is nothing to calibrate.", "Choose a drafter that does."
+	case errors.Is(err, calibrate.ErrChanged):
+		return "Other models were loaded meanwhile, so calibrating was ended.", "Load the pair, then start again."
 	case errors.Is(err, calibrate.ErrNoPlace):
 		return "Only a DFlash drafter, one with a dspark.json, has a place for thresholds in its folder.",
 			"Calibrate without writing them there: Firesteel keeps them itself and uses them whenever this pair is loaded."

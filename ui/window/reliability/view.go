@@ -53,7 +53,7 @@ func NewView(m *confidence.Measured) *View {
 		words = append(words, fmt.Sprintf("Word %d", k+1))
 	}
 	v.word = widget.NewSelect(words, func(string) { v.show(v.word.SelectedIndex()) })
-	caption := look.Caption("guessed ahead: how sure the drafter was of the words up to it")
+	caption := look.Caption("guessed ahead, all words up to it together")
 	caption.Shrink = true
 	v.Content = look.Rows(look.Unit,
 		look.Line(look.Unit, 1, v.word, caption),
@@ -118,6 +118,9 @@ func fastest(m *confidence.Measured) int {
 	return best
 }
 
+// few checks are those that leave an error of some percent to chance.
+const few = 1500
+
 // verdict says in words what using it would change.
 func verdict(m *confidence.Measured) string {
 	var before, after float64
@@ -127,8 +130,11 @@ func verdict(m *confidence.Measured) string {
 	}
 	words := fmt.Sprintf("The drafter's confidence was off by %.1f %% on average and is off by %.1f %% once calibrated, on %d checks it was not fitted to.",
 		100*before, 100*after, m.HeldOut)
-	if m.Pays {
-		return words + " Used, each word gets a caution of its own unless you set one. The text stays the same."
+	if m.HeldOut < few {
+		words += " With so few checks much of that is chance."
 	}
-	return words + " No caution makes it faster, so nothing is left out unless you set one. The text stays the same."
+	if m.Pays {
+		return words + " Used, each word gets a caution of its own unless you set one. The words stay the target's."
+	}
+	return words + " No caution of each word's own makes it faster, so nothing is left out unless you set one. The words stay the target's."
 }

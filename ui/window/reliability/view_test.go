@@ -79,7 +79,10 @@ func TestViewShowsTheWordChosen(t *testing.T) {
 	if !m.Pays || !strings.Contains(v.verdict.Text, "caution of its own") || !strings.Contains(v.verdict.Text, "6000 checks") {
 		t.Errorf("%v, %q", m.Pays, v.verdict.Text)
 	}
-	m.Pays = false
+	m.Pays, m.HeldOut = false, 400
+	if !strings.Contains(verdict(m), "much of that is chance") || strings.Contains(v.verdict.Text, "chance") {
+		t.Error(verdict(m))
+	}
 	if !strings.Contains(verdict(m), "nothing is left out") {
 		t.Error(verdict(m))
 	}

@@ -1,0 +1,212 @@
+package window
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"fyne.io/fyne/v2"
+	"fyne.io/fyne/v2/dialog"
+	"fyne.io/fyne/v2/widget"
+	"github.com/dustin/go-humanize"
+
+	"firesteel/core/calibrate"
+	"firesteel/core/confidence"
+	"firesteel/core/job"
+	"firesteel/core/prompts"
+	"firesteel/ui/window/look"
+	"firesteel/ui/window/reliability"
+	"firesteel/ui/window/sheet"
+)
+
+// calibrateForm is what is asked before calibrating.
+type calibrateForm struct {
+	prompts    *widget.Entry
+	rounds     *widget.RadioGroup
+	creativity *widget.RadioGroup
+}
+
+// efforts are how many checks can be looked at.
+var efforts = []struct {
+	label  string
+	rounds int
+}{
+	{"a quick look: 1,000 checks", 1000},
+	{"usual: 4,000 checks", calibrate.DefaultRounds},
+	{"thorough: 20,000 checks", 20000},
+}
+
+const likeliest = "always the likeliest word"
+
+// calibrate opens the sheet: the running job's, or a new one about the pair that is loaded.
+func (w *Window) calibrate() {
+	if w.jobs.running() || w.jobs.unseen != nil && w.jobs.unseen == w.jobs.sheet {
+		w.jobs.unseen = nil
+		w.showSheet()
+		return
+	}
+	loaded := w.models.loaded
+	if w.core == nil || loaded.Target == nil || loaded.Drafter == nil {
+		return
+	}
+	w.closeSheet()
+	w.jobs.sheet = sheet.New("Calibrate")
+	f := &calibrateForm{prompts: widget.NewEntry()}
+	w.jobs.calibrating = f
+	f.prompts.SetPlaceHolder("those that come with Firesteel")
+	choose := look.NewTextButton("Choose a file…", func() {
+		pick := dialog.NewFileOpen(func(file fyne.URIReadCloser, err error) {
+			w.showSheet()
+			if file != nil {
+				f.prompts.SetText(file.URI().Path())
+				file.Close()
+			}
+		}, w.win)
+		w.showDialog(pick)
+	})
+	var labels []string
+	for _, e := range efforts {
+		labels = append(labels, e.label)
+	}
+	f.rounds = widget.NewRadioGroup(labels, nil)
+	f.rounds.Required = true
+	f.rounds.SetSelected(labels[1])
+	temperature := w.knobs.temperature.Value()
+	slider := fmt.Sprintf("about %.2f, as the slider is set", temperature)
+	options := []string{slider, likeliest}
+	if confidence.BandOf(temperature) == confidence.Bands[0] {
+		options = options[1:]
+	}
+	f.creativity = widget.NewRadioGroup(options, nil)
+	f.creativity.Required = true
+	f.creativity.SetSelected(options[0])
+	about := widget.NewLabel(fmt.Sprintf("Finds out how far %s can be trusted when it says how sure it is of a word, and what each caution brings with %s. "+
+		"The words stay the target's, only their speed changes.", w.loadedName(drafter), w.loadedName(target)))
+	about.Wrapping = fyne.TextWrapWord
+	w.jobs.sheet.Show(look.Rows(16,
+		look.Tight(about),
+		sheet.Field("Prompts, one a line", look.Line(8, 0, f.prompts, choose)),
+		sheet.Field("How long", look.Tight(f.rounds)),
+		sheet.Field("Creativity", look.Tight(f.creativity))),
+		sheet.Button{Label: "Close", Pressed: w.closeSheet}, sheet.Button{Label: "Calibrate", Pressed: w.beginCalibrating, Main: true})
+	w.showSheet()
+}
+
+// loadedName is what a loaded model is called.
+func (w *Window) loadedName(r role) string {
+	if d := w.models.loadedWhat[r]; d != nil {
+		return d.Name
+	}
+	return "the " + r.word()
+}
+
+// beginCalibrating begins the job that the form asks for.
+func (w *Window) beginCalibrating() {
+	f := w.jobs.calibrating
+	if f == nil || w.core == nil || w.jobs.running() {
+		return
+	}
+	core, file := w.core, home(strings.TrimSpace(f.prompts.Text))
+	j := calibrate.Job{Temperature: w.knobs.temperature.Value()}
+	if f.creativity.Selected == likeliest {
+		j.Temperature = 0
+	}
+	for _, e := range efforts {
+		if e.label == f.rounds.Selected {
+			j.Rounds = e.rounds
+		}
+	}
+	var err error
+	if j.Prompts = prompts.Builtin(); file != "" {
+		if j.Prompts, err = prompts.Load(file); err != nil {
+			w.jobs.sheet.Note(oneLine(err), true)
+			return
+		}
+	}
+	ctx, cancel := context.WithCancel(w.life)
+	w.jobs.cancel, w.jobs.name = cancel, "Calibrating "+w.loadedName(drafter)
+	stage := w.jobs.name + " …"
+	w.jobs.sheet.Working(stage, sheet.Button{Label: "Cancel", Pressed: cancel}, sheet.Button{Label: "Go On in the Background", Pressed: w.closeSheet})
+	w.showMenu()
+	progress := &latest{post: w.later}
+	tell := func(p job.Progress) {
+		progress.set(func() {
+			if ctx.Err() != nil || !w.jobs.running() {
+				return
+			}
+			detail := humanize.Comma(p.Done) + " of " + humanize.Comma(p.Total) + " checks"
+			if left := sheet.Left(p.Left); left != "" {
+				detail += " · " + left
+			}
+			w.jobs.sheet.Progress(stage, float64(p.Done)/float64(max(1, p.Total)), detail)
+			if w.jobs.open == nil {
+				w.say(w.jobs.name + ": " + detail)
+			}
+		})
+	}
+	w.spawn(func() {
+		defer cancel()
+		pair, err := calibrate.Pair(core.Loaded())
+		var m *confidence.Measured
+		if err == nil {
+			m, err = calibrate.Run(ctx, core, j, tell)
+		}
+		w.later(func() { w.calibrated(pair, m, err) })
+	})
+}
+
+func (w *Window) calibrated(pair *confidence.Calibration, m *confidence.Measured, err error) {
+	w.jobs.cancel = nil
+	w.showMenu()
+	s := w.jobs.sheet
+	again := sheet.Button{Label: "Start Again", Pressed: func() {
+		w.closeSheet()
+		w.calibrate()
+	}}
+	shut := sheet.Button{Label: "Close", Pressed: w.closeSheet}
+	switch {
+	case errors.Is(err, context.Canceled):
+		s.Ended("Cancelled. Nothing has changed.", "", again, shut)
+		w.say("Calibrating was cancelled.")
+		return
+	case err != nil:
+		slog.Error("calibrating", "error", err)
+		s.Ended(oneLine(err), err.Error(), again, shut)
+		w.say("Calibrating failed: " + oneLine(err))
+		return
+	}
+	s.Show(reliability.NewView(m).Content, sheet.Button{Label: "Not Now", Pressed: w.closeSheet},
+		sheet.Button{Label: "Use It", Main: true, Pressed: func() {
+			w.closeSheet()
+			w.useCalibration(pair, m)
+		}})
+	if w.jobs.open == nil {
+		w.jobs.unseen = s
+	}
+	w.say("The drafter is calibrated; Jobs, Calibrate… shows what each caution brings.")
+	w.app.SendNotification(fyne.NewNotification("The drafter is calibrated", "See what each caution brings."))
+}
+
+// useCalibration keeps what was measured and has texts go by it.
+func (w *Window) useCalibration(pair *confidence.Calibration, m *confidence.Measured) {
+	core, dir := w.core, w.calibrations()
+	w.spawn(func() {
+		_, err := pair.Keep(dir, m)
+		loaded := core.Loaded()
+		if err == nil {
+			loaded, err = core.Recalibrate(w.life, dir)
+		}
+		w.later(func() {
+			if err != nil {
+				slog.Error("keeping a calibration", "error", err)
+				w.say("The calibration could not be kept: " + oneLine(err))
+				return
+			}
+			w.models.loaded = loaded
+			w.showKnobs()
+			w.say("The calibration is used from now on.")
+		})
+	})
+}
