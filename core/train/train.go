@@ -101,8 +101,8 @@ type student interface {
 }
 
 // Run trains a DFlash drafter and makes the folder job.Out. Whatever ends it early leaves that
-// folder alone and keeps what is needed to go on, until Discard. progress, which may be nil, is
-// told how far it is, on the inference thread.
+// folder alone and keeps what is needed to go on, until Discard. runner does a text or a step at a
+// time, so that other work on its thread goes on between. progress may be nil.
 func Run(ctx context.Context, runner job.Runner, j Job, progress func(Progress)) (Result, error) {
 	return run(ctx, runner, j, progress, fmt.Sprintf("begin %+v", j.Shape), func(_ context.Context, target models.Target) (student, error) {
 		return begin(j.Shape, j.Settings.Seed, target)
@@ -127,31 +127,42 @@ func run(ctx context.Context, runner job.Runner, j Job, progress func(Progress),
 	if err != nil {
 		return result, err
 	}
-	err = runner.Do(ctx, func() error {
-		progress(doing(Opening, 0, 0))
-		target, err := engine.OpenTarget(ctx, description, nil)
-		if err != nil {
-			return err
-		}
-		defer mlxbind.ClearCache()
-		defer target.Close()
-		pupil, err := open(ctx, target)
-		if err != nil {
-			return err
-		}
-		defer pupil.Close()
-		pupil.Fit(target.Geometry().Vocabulary)
-		all, err := read(target, j.Prompts, j.Settings.AnswerTokens, pupil.Block())
-		if err != nil {
-			return err
-		}
-		c := class{target: target, stops: target.Stops, pupil: pupil, kind: kind, settings: j.Settings, tell: progress}
-		result, err = c.teach(ctx, all, identity, j.Work, place)
-		if err == nil && !j.KeepWork {
-			os.RemoveAll(c.work)
-		}
+	do := func(f func() error) error { return runner.Do(ctx, f) }
+	// What has begun is closed on the inference thread also when the job was cancelled.
+	last := func(f func()) {
+		runner.Do(context.WithoutCancel(ctx), func() error {
+			f()
+			mlxbind.ClearCache()
+			return nil
+		})
+	}
+	progress(doing(Opening, 0, 0))
+	var target *engine.Target
+	if err := do(func() (err error) {
+		target, err = engine.OpenTarget(ctx, description, nil)
 		return err
-	})
+	}); err != nil {
+		return result, err
+	}
+	defer last(target.Close)
+	var pupil student
+	if err := do(func() (err error) {
+		pupil, err = open(ctx, target)
+		return err
+	}); err != nil {
+		return result, err
+	}
+	defer last(func() { pupil.Close() })
+	pupil.Fit(target.Geometry().Vocabulary)
+	all, err := read(target, j.Prompts, j.Settings.AnswerTokens, pupil.Block())
+	if err != nil {
+		return result, err
+	}
+	c := class{do: do, last: last, target: target, stops: target.Stops, pupil: pupil, kind: kind, settings: j.Settings, tell: progress}
+	result, err = c.teach(ctx, all, identity, j.Work, place)
+	if err == nil && !j.KeepWork {
+		os.RemoveAll(c.work)
+	}
 	result.Out = j.Out
 	return result, err
 }
@@ -217,6 +228,8 @@ func (p place) commit() error {
 
 // class is a target that teaches and a drafter that learns.
 type class struct {
+	do       func(f func() error) error // runs f on the inference thread
+	last     func(f func())             // the same, also after the job was cancelled
 	target   models.Target
 	stops    func(int) bool
 	pupil    student
@@ -302,11 +315,14 @@ func (c *class) prepare(ctx context.Context, questions []question) (*texts, erro
 		if p.Limit > 0 && used+perRow*int64(len(q.ids)+expected(q, c.settings.AnswerTokens)) > p.Limit {
 			break
 		}
-		x, err := write(ctx, c.target, c.stops, q, c.settings.Sampling, c.settings.AnswerTokens, c.settings.Seed+uint64(i))
+		var x text
 		var r rows
-		if err == nil {
-			r, err = tap(ctx, c.target, taps, x)
-		}
+		err := c.do(func() (err error) {
+			if x, err = write(ctx, c.target, c.stops, q, c.settings.Sampling, c.settings.AnswerTokens, c.settings.Seed+uint64(i)); err == nil {
+				r, err = tap(ctx, c.target, taps, x)
+			}
+			return err
+		})
 		if err == nil {
 			used += perRow * int64(len(x.ids))
 			err = t.add(x, r)
@@ -342,7 +358,6 @@ func (c *class) learn(ctx context.Context, t *texts, held []question, plan strin
 		return History{}, ErrNoTexts
 	}
 	var l learning
-	defer l.free()
 	var h History
 	var err error
 	if left, err := checkpoint.Unfinished(string(p.bench)); err == nil {
@@ -354,21 +369,29 @@ func (c *class) learn(ctx context.Context, t *texts, held []question, plan strin
 	if err := job.CheckRoom(filepath.Dir(string(p.bench)), 7*c.pupil.Bytes()); err != nil {
 		return h, err
 	}
-	if p.resume && p.bench.begun() {
-		h, err = p.bench.load(ctx, &l, plan)
-	} else {
-		err = l.begin(c.pupil)
-	}
+	var steps *stepper
+	err = c.do(func() (err error) {
+		if p.resume && p.bench.begun() {
+			h, err = p.bench.load(ctx, &l, plan)
+		} else {
+			err = l.begin(c.pupil)
+		}
+		if err == nil {
+			// On a processor the system's compiler takes a second for each of a hundred kernels, so that
+			// only a long training gains by it.
+			steps, err = newStepper(c.pupil, len(l.weights), mlxbind.OnGPU() || set.Steps >= compiledSteps)
+		}
+		return err
+	})
+	defer c.last(func() {
+		l.free()
+		if steps != nil {
+			steps.close()
+		}
+	})
 	if err != nil {
 		return h, err
 	}
-	// On a processor the system's compiler takes a second for each of a hundred kernels, so that
-	// only a long training gains by it.
-	stepper, err := newStepper(c.pupil, len(l.weights), mlxbind.OnGPU() || set.Steps >= compiledSteps)
-	if err != nil {
-		return h, err
-	}
-	defer stepper.close()
 	begun, from := time.Now(), h.Step
 	told := func() {
 		x := doing(Learning, h.Step, set.Steps)
@@ -395,7 +418,7 @@ func (c *class) learn(ctx context.Context, t *texts, held []question, plan strin
 		late := set.MaxTime > 0 && time.Since(begun) > set.MaxTime
 		last := late || h.Step >= set.Steps
 		if (last || h.Step%set.Measure == 0) && h.Step > checked {
-			if err := c.check(ctx, &l, &h, held, plan, p.bench); err != nil {
+			if err := c.do(func() error { return c.check(ctx, &l, &h, held, plan, p.bench) }); err != nil {
 				return h, err
 			}
 			checked = h.Step
@@ -407,7 +430,11 @@ func (c *class) learn(ctx context.Context, t *texts, held []question, plan strin
 		if err := ctx.Err(); err != nil {
 			return h, err
 		}
-		loss, accept, err := stepper.step(ctx, &l, b, h.Step, set)
+		var loss, accept float64
+		err := c.do(func() (err error) {
+			loss, accept, err = steps.step(ctx, &l, b, h.Step, set)
+			return err
+		})
 		if err != nil {
 			return h, err
 		}

@@ -101,6 +101,7 @@ func open(t *testing.T, name, head string, questions int) *school {
 	t.Cleanup(func() {
 		on(t, func(*mlxbind.Scope) { x.pupil.Close(); target.Close() })
 	})
+	x.do, x.last = func(f func() error) error { return f() }, func(f func()) { f() }
 	x.target, x.stops, x.tell = target, func(int) bool { return false }, func(Progress) {}
 	x.settings = Settings{Steps: 20, Texts: 4, Anchors: 4, Context: 32, Rate: 4e-3, Seed: 5, Measure: 10, AnswerTokens: 16,
 		Sampling: sample.Settings{TopP: 1}, DataLimit: 1 << 30}
