@@ -27,6 +27,8 @@ type Core interface {
 	Tau(ctx context.Context, drafterDir string, prompts []string, tokens int) (float64, error)
 	// Recalibrate goes by what the folder holds of the loaded pair.
 	Recalibrate(ctx context.Context, dir string) (engine.Loaded, error)
+	// Do runs a piece of a job's work between texts.
+	Do(ctx context.Context, f func() error) error
 	Device() string
 	Close() error
 }

@@ -29,6 +29,8 @@ type jobs struct {
 	sheet  *sheet.Sheet
 	open   dialog.Dialog // the sheet's dialog while it is on the screen
 	form   *quantizeForm
+	// training is what is asked before training.
+	training *trainForm
 	// calibrating is what is asked before calibrating.
 	calibrating *calibrateForm
 	unseen      *sheet.Sheet // of a calibration that ended while it was closed

@@ -16,12 +16,12 @@ import (
 
 // menu keeps the entries that change.
 type menu struct {
-	main                      *fyne.MainMenu
-	stop, retry, load, unload *fyne.MenuItem
-	recent                    *fyne.MenuItem
-	quantize, calibrate       *fyne.MenuItem
-	themes, sizes             []*fyne.MenuItem
-	shown                     string // state that the bar was last drawn for
+	main                       *fyne.MainMenu
+	stop, retry, load, unload  *fyne.MenuItem
+	recent                     *fyne.MenuItem
+	quantize, calibrate, train *fyne.MenuItem
+	themes, sizes              []*fyne.MenuItem
+	shown                      string // state that the bar was last drawn for
 }
 
 func keys(k fyne.KeyName) fyne.Shortcut {
@@ -77,7 +77,8 @@ func (w *Window) makeMenu() {
 		entry("About Firesteel", "", w.showAbout))
 	m.quantize = entry("Quantize Drafter…", "", w.quantizeDrafter)
 	m.calibrate = entry("Calibrate…", "", w.calibrate)
-	work := fyne.NewMenu("Jobs", m.quantize, m.calibrate)
+	m.train = entry("Train Drafter…", "", w.trainDrafter)
+	work := fyne.NewMenu("Jobs", m.quantize, m.calibrate, m.train)
 	m.main = fyne.NewMainMenu(model, work, view, help)
 	w.win.SetMainMenu(m.main)
 }
@@ -109,7 +110,8 @@ func (w *Window) showMenu() {
 	}
 	m.quantize.Disabled = w.core == nil
 	m.calibrate.Disabled = w.core == nil || !w.jobs.running() && (w.models.loaded.Drafter == nil || !w.models.loaded.Drafter.HasThreshold)
-	shown := fmt.Sprint(m.quantize.Disabled, m.calibrate.Disabled, m.stop.Disabled, m.retry.Disabled, m.load.Disabled, m.unload.Disabled,
+	m.train.Disabled = w.core == nil || !w.jobs.running() && w.models.loaded.Target == nil
+	shown := fmt.Sprint(m.quantize.Disabled, m.calibrate.Disabled, m.train.Disabled, m.stop.Disabled, m.retry.Disabled, m.load.Disabled, m.unload.Disabled,
 		w.settings.RecentTargets, w.models.missing, w.models.builtin, w.theme.Mode, w.settings.TextSize)
 	if shown != m.shown {
 		m.shown = shown

@@ -107,6 +107,8 @@ func (s *scripted) Recalibrate(_ context.Context, dir string) (engine.Loaded, er
 	return s.loaded, err
 }
 
+func (s *scripted) Do(_ context.Context, f func() error) error { return f() }
+
 func (s *scripted) Device() string { return "CPU" }
 func (s *scripted) Close() error {
 	s.mutex.Lock()

@@ -109,6 +109,12 @@ func (s *Sheet) Working(stage string, buttons ...Button) {
 	s.Show(s.progress, buttons...)
 }
 
+// Below puts o under what the sheet shows, until it shows something else.
+func (s *Sheet) Below(o fyne.CanvasObject) {
+	s.body.Add(o)
+	s.changed()
+}
+
 // Progress tells how far it is: a share from 0 to 1 and, in words, what that is.
 func (s *Sheet) Progress(stage string, share float64, detail string) {
 	s.stage.Set(stage)
