@@ -16,6 +16,18 @@ type Health struct {
 	Product float64 // how far one matrix product is from plain code, largest absolute difference
 }
 
+// gpuLimit is how far a product may be off on a GPU: some multiply float32 with ten bits after
+// the point, which for sums of 65 terms is up to some hundredths.
+const gpuLimit = 5e-2
+
+// Right tells whether the product is as close as this machine's arithmetic allows.
+func (h Health) Right() bool {
+	if h.GPU {
+		return h.Product <= gpuLimit
+	}
+	return h.Product <= Limit
+}
+
 // Machine tries MLX out on a thread of its own.
 func Machine(ctx context.Context) (Health, error) {
 	var h Health

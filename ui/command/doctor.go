@@ -36,7 +36,7 @@ func (t *terminal) doctor(ctx context.Context, c *command, args []string) error 
 			fmt.Fprintln(t.out, "compiler   no g++ found: Firesteel works, more slowly")
 		}
 	}
-	if health.Product > check.Limit {
+	if !health.Right() {
 		fmt.Fprintf(t.out, "product    a matrix product is off by %.1e: this machine computes wrongly\n", health.Product)
 		return errDisagrees
 	}

@@ -21,7 +21,6 @@ type View struct {
 	word          *widget.Select
 	before, after *side
 	verdict       *widget.Label
-	speeds        *fyne.Container
 }
 
 // side is one diagram and its figures.
