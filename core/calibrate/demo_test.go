@@ -50,8 +50,9 @@ func TestRealRoundsAreCounted(t *testing.T) {
 	}
 }
 
-// A few thousand rounds bring the built-in drafter's error down where nothing is left to chance.
-// So few leave an error of chance, and of prompts that differ, of some 2 % in a slot.
+// A few thousand rounds bring the built-in drafter's error down in every slot where nothing is left
+// to chance. So few, of prompts of which only half are fitted to, leave some 3 % in a slot; twenty
+// thousand leave 1 to 2 %.
 func TestCalibratingTheBuiltInPairHelps(t *testing.T) {
 	if os.Getenv("FIRESTEEL_LONG") == "" {
 		t.Skip("thousands of rounds")
@@ -64,11 +65,11 @@ func TestCalibratingTheBuiltInPairHelps(t *testing.T) {
 	for k := range m.Before {
 		t.Logf("slot %d: error %.3f before, %.3f after, AUC %.3f and %.3f", k, m.Before[k].Error, m.After[k].Error, m.Before[k].AUC, m.After[k].AUC)
 		before, after = before+m.Before[k].Error/7, after+m.After[k].Error/7
-		if m.After[k].Error > 0.04 {
+		if m.After[k].Error >= m.Before[k].Error {
 			t.Errorf("slot %d: error %.3f before, %.3f after", k, m.Before[k].Error, m.After[k].Error)
 		}
 	}
-	if after > max(0.02, before/2) {
+	if after > 0.6*before {
 		t.Errorf("error %.3f before, %.3f after", before, after)
 	}
 }
