@@ -92,7 +92,7 @@ func open(t *testing.T, name, head string, questions int) *school {
 			return
 		}
 		g := target.Geometry()
-		x.pupil, err = begin(checkpoint.DSpark{TargetID: name, Gamma: 3, Width: 64, Layers: 2, Heads: 4, Rank: 32, FeedForward: 2,
+		x.pupil, err = begin(checkpoint.DSpark{TargetID: name, Gamma: 3, Width: 64, Layers: 1, Heads: 4, Rank: 32, FeedForward: 2,
 			Taps: []int{1, g.Layers - 1, g.Layers}, Head: head, Hidden: g.Hidden, Vocabulary: g.Vocabulary, Eps: 1e-6}, 3, target)
 	})
 	if err != nil {
@@ -130,7 +130,8 @@ func (x *school) run(t *testing.T, ctx context.Context, resume bool) (r Result, 
 
 func TestEightTextsAreLearnedByHeart(t *testing.T) {
 	x := open(t, "gemma4-12b-like", checkpoint.HeadMarkov, 8)
-	x.settings.Steps, x.settings.Measure, x.settings.Texts, x.settings.Anchors, x.settings.Rate = 500, 500, 8, 4, 8e-3
+	x.settings.Steps, x.settings.Measure, x.settings.Texts, x.settings.Anchors, x.settings.Rate = 300, 300, 8, 4, 1e-2
+	x.settings.AnswerTokens = 10
 	r, err := x.run(t, context.Background(), false)
 	if err != nil {
 		t.Fatal(err)
