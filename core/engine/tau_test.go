@@ -117,3 +117,29 @@ func TestSharedTablesChangeNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestRecipes prints how well drafters guess that are packed in different ways: what the
+// recommended recipe rests on.
+func TestRecipes(t *testing.T) {
+	if !long() {
+		t.Skip("a table for people; FIRESTEEL_LONG prints it")
+	}
+	e := loaded(t)
+	list := prompts(t)[8:20]
+	row := func(name, dir string, bytes int64) {
+		tau, err := e.Tau(context.Background(), dir, list, 160)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%-12s %5.1f MB  %.3f words a check", name, float64(bytes)/1e6, tau)
+	}
+	row("full", "", 11_220_776)
+	for _, c := range []struct {
+		name        string
+		bits        int
+		recommended bool
+	}{{"3-bit", 3, false}, {"4-bit", 4, false}, {"recommended", 4, true}, {"6-bit", 6, false}, {"8-bit", 8, false}} {
+		p := smaller(t, e, demoDrafter, checkpoint.Quantization{Bits: c.bits}, c.recommended)
+		row(c.name, p.Destination, p.ResultBytes)
+	}
+}
