@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -166,21 +165,25 @@ func TestLarge(t *testing.T) {
 	}
 }
 
+// copyFolder copies a folder, brings it to the disk and removes it again.
 func copyFolder(t *testing.T, from, to string) {
 	defer os.RemoveAll(to)
-	if err := os.MkdirAll(to, 0o700); err != nil {
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 		t.Fatal(err)
 	}
-	entries, err := os.ReadDir(from)
+	entries, err := os.ReadDir(to)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ".safetensors") {
-			if err := copyFile(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
-				t.Fatal(err)
-			}
+		f, err := os.Open(filepath.Join(to, e.Name()))
+		if err != nil {
+			t.Fatal(err)
 		}
+		if err := f.Sync(); err != nil {
+			t.Error(err)
+		}
+		f.Close()
 	}
 }
 
@@ -212,4 +215,3 @@ func arithmetic(t *testing.T, w job.Runner, p *Plan) float64 {
 	}
 	return time.Since(begun).Seconds()
 }
-
