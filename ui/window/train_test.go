@@ -12,9 +12,9 @@ import (
 )
 
 // taught is a training that tells a few steps and ends as end says.
-func taught(jobs *[]train.Job, end func(ctx context.Context, j train.Job) error) trainer {
+func taught(jobs chan<- train.Job, end func(ctx context.Context, j train.Job) error) trainer {
 	return func(ctx context.Context, _ job.Runner, j train.Job, tell func(train.Progress)) (train.Result, error) {
-		*jobs = append(*jobs, j)
+		jobs <- j
 		r := train.Result{Out: j.Out, HeldOut: 5}
 		r.Live = []train.Live{{Tau: 1}, {Step: 30, Tau: 2.2}}
 		r.Best, r.Step = r.Live[1], 30
@@ -49,8 +49,8 @@ func (s *stage) asksToTrain(t *testing.T) (out string) {
 
 func TestTrainPauseGoOnAndUse(t *testing.T) {
 	s := open(t, &scripted{})
-	var jobs []train.Job
-	s.trainer = taught(&jobs, waits)
+	jobs := make(chan train.Job, 8)
+	s.trainer = taught(jobs, waits)
 	s.trainDrafter()
 	s.press("Train")
 	s.reads("Choose a file of prompts first.")
@@ -60,10 +60,10 @@ func TestTrainPauseGoOnAndUse(t *testing.T) {
 	s.press("Pause")
 	s.until("it is paused", func() bool { return !s.jobs.running() })
 	s.reads("Paused after step 30.")
-	if j := jobs[0]; j.Out != out || j.Settings.Steps != 300 || len(j.Prompts) != 1 || j.Prompts[0].Answer != "So." || j.Shape.Gamma != 5 || j.Resume {
+	if j := <-jobs; j.Out != out || j.Settings.Steps != 300 || len(j.Prompts) != 1 || j.Prompts[0].Answer != "So." || j.Shape.Gamma != 5 || j.Resume {
 		t.Errorf("%+v", j)
 	}
-	s.trainer = taught(&jobs, func(context.Context, train.Job) error { return nil })
+	s.trainer = taught(jobs, func(context.Context, train.Job) error { return nil })
 	s.press("Go On")
 	s.until("it is done", func() bool { return !s.jobs.running() })
 	s.reads("The drafter brings 2.20 words a check, 1.00 at first. Use it now?")
@@ -75,11 +75,11 @@ func TestTrainPauseGoOnAndUse(t *testing.T) {
 
 func TestTrainingCancelledAndFailed(t *testing.T) {
 	s := open(t, &scripted{})
-	var jobs []train.Job
+	jobs := make(chan train.Job, 8)
 	out := s.asksToTrain(t)
 	// What a training keeps while it runs.
 	kept := filepath.Join(filepath.Dir(out), ".made.training", "state")
-	s.trainer = taught(&jobs, func(ctx context.Context, j train.Job) error {
+	s.trainer = taught(jobs, func(ctx context.Context, j train.Job) error {
 		if err := os.MkdirAll(kept, 0o755); err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func TestTrainingCancelledAndFailed(t *testing.T) {
 		t.Errorf("something was left: %v", err)
 	}
 	s.press("Close")
-	s.trainer = taught(&jobs, func(context.Context, train.Job) error { return train.ErrNoTexts })
+	s.trainer = taught(jobs, func(context.Context, train.Job) error { return train.ErrNoTexts })
 	s.asksToTrain(t)
 	s.press("Train")
 	s.until("it is over", func() bool { return !s.jobs.running() })

@@ -218,7 +218,7 @@ func aboutPair(e *library.PairError) (what, next string) {
 		return fmt.Sprintf("%s is a drafter and can't write by itself.", e.Target), "Choose it under Drafter, and a model under Target."
 	}
 	field := map[string]string{
-		"family": "kind of model", "hidden size": "width", "taps": "layers it listens to", "mask token": "list of words",
+		"family": "kind of model", "hidden size": "width", "taps": "count of layers to listen to", "layers": "number of layers", "mask token": "list of words",
 		"vocabulary": "list of words",
 	}[e.Field]
 	if field == "" {
