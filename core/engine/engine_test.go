@@ -131,7 +131,7 @@ func TestGreedyTextIsThePlainOne(t *testing.T) {
 		}
 	}
 	if !long() {
-		list, limit = list[len(list)-2:], 180
+		list, limit = list[len(list)-2:], 150
 		grid = []Knobs{{Gamma: 1}, {Gamma: 3, Threshold: new(0.5)}, {Gamma: 7}, {Gamma: 7, Threshold: new(0.9)}}
 	}
 	for i, prompt := range list {
