@@ -91,7 +91,7 @@ func TestGreedyTextOutlivesAnyCalibration(t *testing.T) {
 	e := loaded(t)
 	list, trials, limit := prompts(t)[:1], 4, 100
 	if long() {
-		list, trials, limit = prompts(t), 12, 300
+		list, trials, limit = prompts(t)[:6], 4, 200
 	}
 	random := rand.New(rand.NewPCG(7, 7))
 	for _, prompt := range list {

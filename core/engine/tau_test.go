@@ -30,7 +30,7 @@ func TestSmallDraftersDraftNearlyAsWell(t *testing.T) {
 	e := loaded(t)
 	list, tokens := prompts(t)[:3], 80
 	if long() {
-		list, tokens = prompts(t)[:12], 160
+		list, tokens = prompts(t)[8:20], 100
 	}
 	tau := func(dir string) float64 {
 		v, err := e.Tau(context.Background(), dir, list, tokens)
@@ -125,9 +125,9 @@ func TestRecipes(t *testing.T) {
 		t.Skip("a table for people; FIRESTEEL_LONG prints it")
 	}
 	e := loaded(t)
-	list := prompts(t)[8:20]
+	list := prompts(t)[8:14]
 	row := func(name, dir string, bytes int64) {
-		tau, err := e.Tau(context.Background(), dir, list, 160)
+		tau, err := e.Tau(context.Background(), dir, list, 100)
 		if err != nil {
 			t.Fatal(err)
 		}
