@@ -38,7 +38,20 @@ func Init() error {
 	if C.mlx_get_default_stream(&stream, device) != 0 {
 		return takeError("open the default stream")
 	}
-	return nil
+	if onGPU {
+		return nil
+	}
+	return firstProduct()
+}
+
+// firstProduct multiplies two matrices for nothing. OpenBLAS starts its threads with the first
+// product that is large enough for them, and rounds that one product unlike all later ones: a
+// program that goes on with another's work would come to other numbers.
+func firstProduct() error {
+	s := NewScope()
+	defer s.Close()
+	a := s.Zeros(Float32, 256, 256)
+	return s.Eval(s.Matmul(a, a))
 }
 
 // OnGPU tells whether work runs on a GPU (Metal or CUDA) rather than the processor.
