@@ -29,6 +29,8 @@ type Options struct {
 	Packing checkpoint.Quantization
 	// Recommended gives the matrices that suffer most more bits than Packing has; affine only.
 	Recommended bool
+	// MakeParent has Run make the folder that Destination lies in, where only that one is missing.
+	MakeParent bool
 	// Notes is where unfinished work is noted, for job.RemoveLeftovers; "" is the usual place.
 	Notes string
 }
@@ -211,7 +213,7 @@ func (p *Plan) checkPlaces() error {
 		return &RefusedError{Reason: DestinationTaken, Path: p.Destination, Detail: "a link to nowhere"}
 	}
 	// Whatever links and letter case it is written with, an ancestor is the same folder.
-	parent, err := filepath.EvalSymlinks(filepath.Dir(p.Destination))
+	parent, err := filepath.EvalSymlinks(p.place())
 	if err != nil {
 		return &RefusedError{Reason: NotWritable, Path: filepath.Dir(p.Destination), Err: err}
 	}
@@ -232,6 +234,15 @@ func (p *Plan) checkPlaces() error {
 		return &RefusedError{Reason: NotWritable, Path: parent, Err: err}
 	}
 	return os.Remove(probe)
+}
+
+// place is the folder that Destination lies in, or the one that it is to be made in.
+func (p *Plan) place() string {
+	parent := filepath.Dir(p.Destination)
+	if _, err := os.Lstat(parent); p.MakeParent && errors.Is(err, fs.ErrNotExist) {
+		return filepath.Dir(parent)
+	}
+	return parent
 }
 
 // sort decides for every tensor what becomes of it.

@@ -253,6 +253,36 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+func TestTheFolderAroundItIsMadeByTheJobAlone(t *testing.T) {
+	w := worker(t)
+	o := options(t, demoDrafter)
+	parent := filepath.Join(t.TempDir(), "new")
+	o.Destination, o.MakeParent = filepath.Join(parent, "smaller"), true
+	plan := func() *Plan {
+		t.Helper()
+		p, err := NewPlan(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if exists(parent) {
+			t.Fatal("it is there without a job")
+		}
+		return p
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if _, err := Run(ctx, w, plan(), at(0.5, cancel)); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if _, err := Run(context.Background(), w, plan(), nil); err != nil || !exists(o.Destination) {
+		t.Errorf("%v", err)
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
 // at runs until so much is done, then calls f.
 func at(share float64, f func()) func(job.Progress) {
 	fired := false
@@ -360,7 +390,7 @@ func TestKilled(t *testing.T) {
 	before := sum(t, source)
 	times := 3
 	if long() {
-		times = 20
+		times = 30
 	}
 	random := rand.New(rand.NewPCG(7, 7))
 	hidden := 0

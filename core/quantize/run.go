@@ -44,7 +44,7 @@ type piece struct {
 // goroutines, one at a time. When Run fails or ctx ends, nothing is left of it.
 func Run(ctx context.Context, runner job.Runner, p *Plan, tell func(job.Progress)) (Result, error) {
 	begun := time.Now()
-	if err := job.CheckRoom(filepath.Dir(p.Destination), p.ResultBytes); err != nil {
+	if err := job.CheckRoom(p.place(), p.ResultBytes); err != nil {
 		return Result{}, err
 	}
 	source, err := checkpoint.Open(p.Source)
@@ -52,6 +52,9 @@ func Run(ctx context.Context, runner job.Runner, p *Plan, tell func(job.Progress
 		return Result{}, err
 	}
 	defer source.Close()
+	if parent := filepath.Dir(p.Destination); p.MakeParent && os.Mkdir(parent, 0o755) == nil {
+		defer os.Remove(parent) // which it can't be once the result is in it
+	}
 	stage, err := job.NewStage(p.Destination, p.Notes)
 	if err != nil {
 		return Result{}, err

@@ -1,8 +1,6 @@
 package window
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -90,7 +88,7 @@ func (w *Window) calibrate() {
 		sheet.Field("Prompts, one a line", look.Line(8, 0, f.prompts, choose)),
 		sheet.Field("How long", look.Tight(f.rounds)),
 		sheet.Field("Creativity", look.Tight(f.creativity))),
-		sheet.Button{Label: "Close", Pressed: w.closeSheet}, sheet.Button{Label: "Calibrate", Pressed: w.beginCalibrating, Main: true})
+		w.closing("Close"), sheet.Button{Label: "Calibrate", Pressed: w.beginCalibrating, Main: true})
 	w.showSheet()
 }
 
@@ -125,59 +123,27 @@ func (w *Window) beginCalibrating() {
 			return
 		}
 	}
-	ctx, cancel := context.WithCancel(w.life)
-	w.jobs.cancel, w.jobs.name = cancel, "Calibrating "+w.loadedName(drafter)
-	stage := w.jobs.name + " …"
-	w.jobs.sheet.Working(stage, sheet.Button{Label: "Cancel", Pressed: cancel}, sheet.Button{Label: "Go On in the Background", Pressed: w.closeSheet})
-	w.showMenu()
-	progress := &latest{post: w.later}
+	t := w.begin("Calibrating "+w.loadedName(drafter), nil)
 	tell := func(p job.Progress) {
-		progress.set(func() {
-			if ctx.Err() != nil || !w.jobs.running() {
-				return
-			}
-			detail := humanize.Comma(p.Done) + " of " + humanize.Comma(p.Total) + " checks"
-			if left := sheet.Left(p.Left); left != "" {
-				detail += " · " + left
-			}
-			w.jobs.sheet.Progress(stage, float64(p.Done)/float64(max(1, p.Total)), detail)
-			if w.jobs.open == nil {
-				w.say(w.jobs.name + ": " + detail)
-			}
-		})
+		t.tell(p, func() string { return humanize.Comma(p.Done) + " of " + humanize.Comma(p.Total) + " checks" })
 	}
 	w.spawn(func() {
-		defer cancel()
+		defer t.cancel()
 		pair, err := calibrate.Pair(core.Loaded())
 		var m *confidence.Measured
 		if err == nil {
-			m, err = calibrate.Run(ctx, core, j, tell)
+			m, err = calibrate.Run(t.ctx, core, j, tell)
 		}
 		w.later(func() { w.calibrated(pair, m, err) })
 	})
 }
 
 func (w *Window) calibrated(pair *confidence.Calibration, m *confidence.Measured, err error) {
-	w.jobs.cancel = nil
-	w.showMenu()
-	s := w.jobs.sheet
-	again := sheet.Button{Label: "Start Again", Pressed: func() {
-		w.closeSheet()
-		w.calibrate()
-	}}
-	shut := sheet.Button{Label: "Close", Pressed: w.closeSheet}
-	switch {
-	case errors.Is(err, context.Canceled):
-		s.Ended("Cancelled. Nothing has changed.", "", again, shut)
-		w.say("Calibrating was cancelled.")
-		return
-	case err != nil:
-		slog.Error("calibrating", "error", err)
-		s.Ended(oneLine(err), err.Error(), again, shut)
-		w.say("Calibrating failed: " + oneLine(err))
+	if !w.over(err, ending{doing: "Calibrating", stopped: "Cancelled. Nothing has changed."}, w.again(w.calibrate), w.closing("Close")) {
 		return
 	}
-	s.Show(reliability.NewView(m).Content, sheet.Button{Label: "Not Now", Pressed: w.closeSheet},
+	s := w.jobs.sheet
+	s.Show(reliability.NewView(m).Content, w.closing("Not Now"),
 		sheet.Button{Label: "Use It", Main: true, Pressed: func() {
 			w.closeSheet()
 			w.useCalibration(pair, m)

@@ -3,22 +3,13 @@ package window
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/dialog"
-	"fyne.io/fyne/v2/widget"
 
 	"firesteel/core/job"
-	"firesteel/core/library"
-	"firesteel/core/quantize"
-	"firesteel/models/checkpoint"
-	"firesteel/ui/window/look"
 	"firesteel/ui/window/sheet"
 )
 
@@ -38,80 +29,6 @@ type jobs struct {
 
 // running says whether a job is at work.
 func (j *jobs) running() bool { return j.cancel != nil }
-
-// trialTokens is how long the answers are that a drafter is tried out on.
-const trialTokens = 60
-
-// quantizeForm is what is asked before quantizing.
-type quantizeForm struct {
-	source  library.Description
-	builtin bool
-	from    *look.Text
-	about   *look.Text
-	to      *widget.Entry
-	typed   bool // the person has named the destination
-	bits    *widget.RadioGroup
-	sizes   *widget.Label
-	plan    *quantize.Plan
-	turn    int // counts looks, so that a slow one at earlier choices is dropped
-}
-
-// precisions that the sheet offers.
-var precisions = []struct {
-	label, name string
-	packing     checkpoint.Quantization
-	recommended bool
-}{
-	{"4-bit, recommended", "4-bit", checkpoint.Quantization{Bits: 4}, false},
-	{"4 to 8-bit, where it matters more", "mixed", checkpoint.Quantization{Bits: 4}, true},
-	{"8-bit, closest to the original", "8-bit", checkpoint.Quantization{Bits: 8}, false},
-	{"3-bit, smallest", "3-bit", checkpoint.Quantization{Bits: 3}, false},
-}
-
-// quantizeDrafter opens the sheet: the running job's, or a new one about the drafter that is chosen.
-func (w *Window) quantizeDrafter() {
-	if w.jobs.running() {
-		w.showSheet()
-		return
-	}
-	w.jobs.sheet = sheet.New("Quantize Drafter")
-	f := &quantizeForm{from: look.NewText(""), about: look.Caption(""), to: widget.NewEntry(), sizes: widget.NewLabel("")}
-	w.jobs.form = f
-	f.from.Bold, f.from.Shrink, f.about.Shrink = true, true, true
-	f.sizes.Wrapping = fyne.TextWrapWord
-	f.to.OnChanged = func(string) { f.typed = true; w.planQuantizing() }
-	var labels []string
-	for _, p := range precisions {
-		labels = append(labels, p.label)
-	}
-	f.bits = widget.NewRadioGroup(labels, nil)
-	f.bits.Required = true
-	f.bits.SetSelected(labels[0])
-	f.bits.OnChanged = func(string) { w.nameDestination(); w.planQuantizing() }
-	other := look.NewTextButton("Choose another…", func() {
-		w.browseFor("Choose the folder of a drafter", w.startFolder(drafter), func(dir string) {
-			w.showSheet()
-			w.quantizeFrom(dir)
-		})
-	})
-	w.jobs.sheet.Show(look.Rows(16,
-		sheet.Field("From", look.Line(8, 0, look.Rows(2, f.from, f.about), other)),
-		sheet.Field("How small", look.Tight(f.bits)),
-		sheet.Field("To", f.to),
-		look.Tight(f.sizes)), w.formButtons()...)
-	w.showSheet()
-	if dir := w.models.choices[drafter].dir; dir != "" {
-		w.quantizeFrom(dir)
-		return
-	}
-	f.from.Set("No drafter is chosen")
-	f.about.Set("Choose the folder of one.")
-}
-
-func (w *Window) formButtons() []sheet.Button {
-	f := w.jobs.form
-	return []sheet.Button{{Label: "Close", Pressed: w.closeSheet}, {Label: "Quantize", Pressed: w.quantize, Main: true, Off: f == nil || f.plan == nil || w.core == nil}}
-}
 
 // showSheet puts the sheet on the screen; a job goes on when it is closed.
 func (w *Window) showSheet() {
@@ -139,218 +56,103 @@ func (w *Window) closeSheet() {
 	}
 }
 
-// quantizeFrom takes another source into the form.
-func (w *Window) quantizeFrom(dir string) {
-	f := w.jobs.form
-	f.turn++
-	turn := f.turn
-	builtin := w.models.builtin
-	w.spawn(func() {
-		c := describe(drafter, dir, builtin)
-		w.later(func() {
-			if w.jobs.form != f || f.turn != turn {
-				return
-			}
-			if c.err != nil {
-				f.plan = nil
-				f.from.Set(filepath.Base(dir))
-				f.about.Set("")
-				f.sizes.SetText("")
-				w.jobs.sheet.Note(oneLine(c.err), true)
-				w.jobs.sheet.Buttons(w.formButtons()...)
-				return
-			}
-			f.source, f.builtin = *c.what, same(c.what.Dir, builtin[drafter])
-			f.from.Set(f.source.Name)
-			f.about.Set(about(f.source))
-			f.typed = false
-			w.nameDestination()
-			w.planQuantizing()
-		})
+// task is a job at work.
+type task struct {
+	w      *Window
+	ctx    context.Context // ends with the job, with cancel, and with the window
+	cancel context.CancelFunc
+	stage  string
+	newest latest
+}
+
+// begin makes a job the one that runs and shows its progress on the sheet. name is what it does.
+// buttons, which may be nil, are given what cancels it; one that closes the sheet follows them.
+func (w *Window) begin(name string, buttons func(cancel func()) []sheet.Button) *task {
+	t := &task{w: w, stage: name + " …", newest: latest{post: w.later}}
+	t.ctx, t.cancel = context.WithCancel(w.life)
+	w.jobs.cancel, w.jobs.name = t.cancel, name
+	if buttons == nil {
+		buttons = func(cancel func()) []sheet.Button { return []sheet.Button{{Label: "Cancel", Pressed: cancel}} }
+	}
+	t.working(t.stage, buttons(t.cancel)...)
+	w.showMenu()
+	return t
+}
+
+// working shows a stage of its own on the sheet, with buttons before the one that closes it.
+func (t *task) working(stage string, buttons ...sheet.Button) {
+	t.w.jobs.sheet.Working(stage, append(buttons, sheet.Button{Label: "Go On in the Background", Pressed: t.w.closeSheet})...)
+}
+
+// tell shows how far the job is: on the sheet, or in the status line while that is closed. detail
+// puts it into words, on Fyne's thread. tell may be called from any goroutine and never waits; of
+// what is told quickly the newest is shown.
+func (t *task) tell(p job.Progress, detail func() string) {
+	w := t.w
+	t.newest.set(func() {
+		if t.ctx.Err() != nil || !w.jobs.running() {
+			return
+		}
+		words := detail()
+		if left := sheet.Left(p.Left); left != "" {
+			words += " · " + left
+		}
+		w.jobs.sheet.Progress(t.stage, float64(p.Done)/float64(max(1, p.Total)), words)
+		if w.jobs.open == nil {
+			w.say(w.jobs.name + ": " + words)
+		}
 	})
 }
 
-// nameDestination proposes a folder beside the source whose name says what it is; for the drafter
-// that comes with the app, one in the person's own folder.
-func (w *Window) nameDestination() {
-	f := w.jobs.form
-	if f.typed || f.source.Dir == "" {
-		return
-	}
-	parent := filepath.Dir(f.source.Dir)
-	if f.builtin {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return
-		}
-		parent = filepath.Join(home, ownFolder)
-	}
-	base := filepath.Join(parent, f.source.Name+" "+precisions[f.selected()].name)
-	name := base
-	for i := 2; exists(name); i++ {
-		name = fmt.Sprintf("%s (%d)", base, i)
-	}
-	changed := f.to.OnChanged
-	f.to.OnChanged = nil
-	f.to.SetText(name)
-	f.to.OnChanged = changed
+// ending is what is said of a job that did not come to its end.
+type ending struct {
+	doing         string // the kind of job, as sentences begin with it: "Quantizing"
+	stopped, more string // on the sheet, where a person stopped it
+	said          string // in the status line then; "" says that it was cancelled
 }
 
-// ownFolder is where models go that the person makes from the built-in ones, in the home folder.
-const ownFolder = "Firesteel"
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
+// over is called when the job has ended. Where it was stopped or failed, it says so on the sheet,
+// with these buttons, and in the status line, and returns false.
+func (w *Window) over(err error, e ending, buttons ...sheet.Button) (done bool) {
+	w.jobs.cancel = nil
+	w.showMenu()
+	switch {
+	case errors.Is(err, context.Canceled):
+		if e.said == "" {
+			e.said = e.doing + " was cancelled."
+		}
+		w.jobs.sheet.Ended(e.stopped, e.more, buttons...)
+		w.say(e.said)
+	case err != nil:
+		slog.Error(strings.ToLower(e.doing), "error", err)
+		w.jobs.sheet.Ended(oneLine(err), err.Error(), buttons...)
+		w.say(e.doing + " failed: " + oneLine(err))
+	}
 	return err == nil
 }
 
-func (f *quantizeForm) selected() int {
-	return max(0, slices.IndexFunc(precisions, func(p struct {
-		label, name string
-		packing     checkpoint.Quantization
-		recommended bool
-	}) bool {
-		return p.label == f.bits.Selected
-	}))
+// closing is the button that closes the sheet.
+func (w *Window) closing(label string) sheet.Button {
+	return sheet.Button{Label: label, Pressed: w.closeSheet}
 }
 
-// planQuantizing works out, in the background, what would come of the form as it is.
-func (w *Window) planQuantizing() {
-	f := w.jobs.form
-	if f.source.Dir == "" {
-		return
-	}
-	f.turn++
-	turn := f.turn
-	p := precisions[f.selected()]
-	o := quantize.Options{Source: f.source.Dir, Destination: home(strings.TrimSpace(f.to.Text)), Packing: p.packing, Recommended: p.recommended, Notes: w.keepIn()}
-	w.spawn(func() {
-		if parent := filepath.Dir(o.Destination); filepath.Base(parent) == ownFolder && !exists(parent) {
-			os.Mkdir(parent, 0o755)
-		}
-		plan, err := quantize.NewPlan(o)
-		w.later(func() {
-			if w.jobs.form != f || f.turn != turn || w.jobs.running() {
-				return
-			}
-			f.plan = plan
-			if err != nil {
-				f.sizes.SetText("")
-				w.jobs.sheet.Note(oneLine(err), true)
-			} else {
-				f.sizes.SetText(fmt.Sprintf("%s on disk instead of %s, and %s less memory once it is used.", look.FilesFinely(plan.ResultBytes), look.FilesFinely(plan.SourceBytes),
-					look.Memory(plan.MemoryBefore-plan.MemoryAfter)))
-				w.jobs.sheet.Note("", false)
-			}
-			w.jobs.sheet.Buttons(w.formButtons()...)
-		})
-	})
-}
-
-// home writes ~ out.
-func home(path string) string {
-	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == filepath.Separator) {
-		if dir, err := os.UserHomeDir(); err == nil {
-			return dir + rest
-		}
-	}
-	return path
-}
-
-// trial is how a drafter did on a few prompts; 0 where it was not tried.
-type trial struct{ before, after float64 }
-
-// quantize begins the job that the form asks for.
-func (w *Window) quantize() {
-	f := w.jobs.form
-	if f == nil || f.plan == nil || w.core == nil || w.jobs.running() {
-		return
-	}
-	plan, core := f.plan, w.core
-	ctx, cancel := context.WithCancel(w.life)
-	w.jobs.cancel, w.jobs.name = cancel, "Quantizing "+f.source.Name
-	stage := w.jobs.name + " …"
-	w.jobs.sheet.Working(stage, sheet.Button{Label: "Cancel", Pressed: cancel}, sheet.Button{Label: "Go On in the Background", Pressed: w.closeSheet})
-	w.showMenu()
-	// The drafter can be compared with the copy where its target is loaded.
-	compare := w.models.loaded.Target != nil && w.models.loadedWhat[target] != nil && library.CheckPair(*w.models.loadedWhat[target], plan.Model) == nil
-	progress := &latest{post: w.later}
-	tell := func(p job.Progress) {
-		progress.set(func() {
-			if ctx.Err() != nil || !w.jobs.running() {
-				return
-			}
-			detail := look.FilesOf(p.Done, p.Total)
-			if left := sheet.Left(p.Left); left != "" {
-				detail += " · " + left
-			}
-			w.jobs.sheet.Progress(stage, float64(p.Done)/float64(max(1, p.Total)), detail)
-			if w.jobs.open == nil {
-				w.say(w.jobs.name + ": " + detail)
-			}
-		})
-	}
-	w.spawn(func() {
-		defer cancel()
-		result, err := core.Quantize(ctx, plan, tell)
-		var t trial
-		if err == nil && compare {
-			w.later(func() {
-				w.jobs.sheet.Working("Trying it out …", sheet.Button{Label: "Skip", Pressed: cancel}, sheet.Button{Label: "Go On in the Background", Pressed: w.closeSheet})
-			})
-			t.before, t.after = tryOut(ctx, core, plan.Source, result.Dir)
-		}
-		w.later(func() { w.quantized(plan, result, t, err) })
-	})
-}
-
-// tryOut measures words per check of two drafters on a few prompts; zeros where that fails: the copy
-// is made either way.
-func tryOut(ctx context.Context, core Core, before, after string) (a, b float64) {
-	a, err := core.Tau(ctx, before, examples, trialTokens)
-	if err == nil {
-		b, err = core.Tau(ctx, after, examples, trialTokens)
-	}
-	if err != nil {
-		slog.Warn("trying a quantized drafter out", "error", err)
-		return 0, 0
-	}
-	return a, b
-}
-
-func (w *Window) quantized(plan *quantize.Plan, result quantize.Result, t trial, err error) {
-	w.jobs.cancel = nil
-	w.showMenu()
-	s := w.jobs.sheet
-	again := sheet.Button{Label: "Start Again", Pressed: func() {
+// again is the button that opens a new sheet in place of one whose job has ended.
+func (w *Window) again(open func()) sheet.Button {
+	return sheet.Button{Label: "Start Again", Pressed: func() {
 		w.closeSheet()
-		w.quantizeDrafter()
+		open()
 	}}
-	shut := sheet.Button{Label: "Close", Pressed: w.closeSheet}
-	switch {
-	case errors.Is(err, context.Canceled):
-		s.Ended("Cancelled. Nothing was left behind, and the drafter is as it was.", "", again, shut)
-		w.say("Quantizing was cancelled.")
-		return
-	case err != nil:
-		slog.Error("quantizing", "source", plan.Source, "error", err)
-		s.Ended(oneLine(err), err.Error(), again, shut)
-		w.say("Quantizing failed: " + oneLine(err))
-		return
-	}
-	sentence := fmt.Sprintf("%s instead of %s", look.FilesFinely(result.ResultBytes), look.FilesFinely(plan.SourceBytes))
-	if t.before > 0 {
-		sentence += fmt.Sprintf(", %.1f words per check instead of %.1f", t.after, t.before)
-	}
-	saved := fmt.Sprintf("Uses %s less memory. It is in %s.", look.Memory(plan.MemoryBefore-plan.MemoryAfter), shortPath(result.Dir))
-	s.Ended(sentence+". Use it now?", saved,
-		sheet.Button{Label: "Not Now", Pressed: w.closeSheet},
-		sheet.Button{Label: "Use It Now", Main: true, Pressed: func() {
-			w.closeSheet()
-			w.use(result.Dir)
-		}})
+}
+
+// offerDrafter shows what a job has made, a drafter in folder dir, and offers to use it. title is the
+// notification's.
+func (w *Window) offerDrafter(dir, title, sentence, more string) {
+	w.jobs.sheet.Ended(sentence+". Use it now?", more, w.closing("Not Now"), sheet.Button{Label: "Use It Now", Main: true, Pressed: func() {
+		w.closeSheet()
+		w.use(dir)
+	}})
 	w.say("Done: " + sentence + ".")
-	w.app.SendNotification(fyne.NewNotification("The drafter is quantized", sentence+"."))
+	w.app.SendNotification(fyne.NewNotification(title, sentence+"."))
 }
 
 // use chooses a drafter and loads it beside the target that is chosen.

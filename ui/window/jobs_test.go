@@ -25,6 +25,9 @@ func quantizing(t *testing.T, core *scripted) (s *stage, place string) {
 	s = open(t, core)
 	s.quantizeDrafter()
 	s.until("the sizes are there", func() bool { return s.jobs.form.plan != nil })
+	if made := filepath.Dir(s.jobs.form.plan.Destination); filepath.Base(made) != ownFolder || exists(made) {
+		t.Errorf("%s is there before any job", made)
+	}
 	place = t.TempDir()
 	s.jobs.form.plan = nil
 	s.jobs.form.to.SetText(filepath.Join(place, "smaller"))

@@ -85,7 +85,7 @@ func (w *Window) trainDrafter() {
 		sheet.Field("Prompts, one a line", look.Line(8, 0, f.prompts, choose)),
 		sheet.Field("To", f.out),
 		sheet.Field("How long", look.Tight(f.length))),
-		sheet.Button{Label: "Close", Pressed: w.closeSheet}, sheet.Button{Label: "Train", Pressed: func() { w.beginTraining(false) }, Main: true})
+		w.closing("Close"), sheet.Button{Label: "Train", Pressed: func() { w.beginTraining(false) }, Main: true})
 	w.showSheet()
 }
 
@@ -129,24 +129,14 @@ func (w *Window) beginTraining(anew bool) {
 }
 
 func (w *Window) runTraining(f *trainForm, j train.Job) {
-	ctx, cancel := context.WithCancel(w.life)
-	w.jobs.cancel, w.jobs.name = cancel, "Training a drafter for "+f.target.Name
-	stage := w.jobs.name + " …"
 	f.discard = false
+	t := w.begin("Training a drafter for "+f.target.Name, func(cancel func()) []sheet.Button {
+		return []sheet.Button{{Label: "Cancel", Pressed: func() { f.discard = true; cancel() }}, {Label: "Pause", Pressed: cancel}}
+	})
 	plot := curve.New(j.Settings.Steps)
-	w.jobs.sheet.Working(stage,
-		sheet.Button{Label: "Cancel", Pressed: func() { f.discard = true; cancel() }},
-		sheet.Button{Label: "Pause", Pressed: cancel},
-		sheet.Button{Label: "Go On in the Background", Pressed: w.closeSheet})
-	w.showMenu()
-	progress := &latest{post: w.later}
 	shown := false
 	tell := func(p train.Progress) {
-		progress.set(func() {
-			if ctx.Err() != nil || !w.jobs.running() {
-				return
-			}
-			detail := trainingDetail(p)
+		t.tell(p.Progress, func() string {
 			if p.Stage == train.Learning {
 				if !shown {
 					shown = true
@@ -154,64 +144,46 @@ func (w *Window) runTraining(f *trainForm, j train.Job) {
 				}
 				plot.Add(curve.Point{Step: int(p.Done), Value: p.Loss}, curve.Point{Step: p.Live.Step, Value: p.Live.Tau})
 			}
-			w.jobs.sheet.Progress(stage, float64(p.Done)/float64(max(1, p.Total)), detail)
-			if w.jobs.open == nil {
-				w.say(w.jobs.name + ": " + detail)
-			}
+			return trainingDetail(p)
 		})
 	}
 	core, run := w.core, w.trainer
 	w.spawn(func() {
-		defer cancel()
-		r, err := run(ctx, core, j, tell)
+		defer t.cancel()
+		r, err := run(t.ctx, core, j, tell)
 		w.later(func() { w.trained(f, r, err) })
 	})
 }
 
 // trainingDetail says how far a training is.
 func trainingDetail(p train.Progress) string {
-	detail := ""
 	switch p.Stage {
 	case train.Reading:
-		detail = fmt.Sprintf("%s of %s texts read · %s of %s at most on the disk", humanize.Comma(p.Done), humanize.Comma(p.Total), look.Memory(p.Bytes), look.Memory(min(p.Limit, max(p.Most, p.Bytes))))
+		return fmt.Sprintf("%s of %s texts read · %s of %s at most on the disk", humanize.Comma(p.Done), humanize.Comma(p.Total), look.Memory(p.Bytes), look.Memory(min(p.Limit, max(p.Most, p.Bytes))))
 	case train.Learning:
-		detail = fmt.Sprintf("step %s of %s · %.2f words a check", humanize.Comma(p.Done), humanize.Comma(p.Total), p.Live.Tau)
-	default:
-		return p.Stage
+		return fmt.Sprintf("step %s of %s · %.2f words a check", humanize.Comma(p.Done), humanize.Comma(p.Total), p.Live.Tau)
 	}
-	if left := sheet.Left(p.Left); left != "" {
-		detail += " · " + left
-	}
-	return detail
+	return p.Stage
 }
 
 func (w *Window) trained(f *trainForm, r train.Result, err error) {
-	w.jobs.cancel = nil
-	w.showMenu()
-	s := w.jobs.sheet
-	shut := sheet.Button{Label: "Close", Pressed: w.closeSheet}
+	out := home(strings.TrimSpace(f.out.Text))
 	onward := sheet.Button{Label: "Go On", Main: true, Pressed: func() { w.beginTraining(false) }}
 	anew := sheet.Button{Label: "Begin Anew", Pressed: func() { w.beginTraining(true) }}
-	switch out := home(strings.TrimSpace(f.out.Text)); {
-	case errors.Is(err, context.Canceled) && f.discard:
+	e := ending{doing: "Training", stopped: fmt.Sprintf("Paused after step %s.", humanize.Comma(int64(r.Step))),
+		more: "What was learned is kept. Going on from here, now or another day, with the same prompts and the same folder, comes to the same as not pausing.",
+		said: "Training is paused; Jobs, Train Drafter… goes on."}
+	if f.discard {
+		e = ending{doing: "Training", stopped: "Cancelled. Nothing was left behind."}
 		if err := train.Discard(out); err != nil {
 			slog.Error("discarding a training", "error", err)
 		}
-		s.Ended("Cancelled. Nothing was left behind.", "", shut)
-		w.say("Training was cancelled.")
-		return
-	case errors.Is(err, context.Canceled):
-		s.Ended(fmt.Sprintf("Paused after step %s.", humanize.Comma(int64(r.Step))), "What was learned is kept. Going on from here, now or another day, with the same prompts and the same folder, comes to the same as not pausing.", anew, shut, onward)
-		w.say("Training is paused; Jobs, Train Drafter… goes on.")
-		return
-	case err != nil:
-		slog.Error("training", "error", err)
-		buttons := []sheet.Button{shut}
-		if train.Begun(out) {
-			buttons = []sheet.Button{anew, shut, onward}
-		}
-		s.Ended(oneLine(err), err.Error(), buttons...)
-		w.say("Training failed: " + oneLine(err))
+	}
+	buttons := []sheet.Button{w.closing("Close")}
+	if train.Begun(out) || !f.discard && errors.Is(err, context.Canceled) {
+		buttons = []sheet.Button{anew, w.closing("Close"), onward}
+	}
+	if !w.over(err, e, buttons...) {
 		return
 	}
 	sentence := fmt.Sprintf("The drafter brings %.2f words a check, %.2f at first", r.Best.Tau, r.Live[0].Tau)
@@ -219,11 +191,5 @@ func (w *Window) trained(f *trainForm, r train.Result, err error) {
 	if r.HeldOut == 0 {
 		more += " There were too few prompts to hold some back, so it was measured on those it learned."
 	}
-	s.Ended(sentence+". Use it now?", more, sheet.Button{Label: "Not Now", Pressed: w.closeSheet},
-		sheet.Button{Label: "Use It Now", Main: true, Pressed: func() {
-			w.closeSheet()
-			w.use(r.Out)
-		}})
-	w.say("Done: " + sentence + ".")
-	w.app.SendNotification(fyne.NewNotification("The drafter is trained", sentence+"."))
+	w.offerDrafter(r.Out, "The drafter is trained", sentence, more)
 }

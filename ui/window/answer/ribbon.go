@@ -5,7 +5,6 @@ import (
 	"image/color"
 
 	"fyne.io/fyne/v2"
-	"fyne.io/fyne/v2/canvas"
 	"fyne.io/fyne/v2/driver/desktop"
 	"fyne.io/fyne/v2/theme"
 	"fyne.io/fyne/v2/widget"
@@ -108,13 +107,5 @@ func (r *ribbon) MouseOut()                      { r.hover(false) }
 
 // CreateRenderer is Fyne's way to draw the widget.
 func (r *ribbon) CreateRenderer() fyne.WidgetRenderer {
-	return &ribbonRenderer{canvas.NewRaster(r.draw)}
+	return look.Raster(r.draw, fyne.NewSize(4*bars, 20))
 }
-
-type ribbonRenderer struct{ raster *canvas.Raster }
-
-func (r *ribbonRenderer) MinSize() fyne.Size           { return fyne.NewSize(4*bars, 20) }
-func (r *ribbonRenderer) Layout(size fyne.Size)        { r.raster.Resize(size) }
-func (r *ribbonRenderer) Refresh()                     { canvas.Refresh(r.raster) }
-func (r *ribbonRenderer) Objects() []fyne.CanvasObject { return []fyne.CanvasObject{r.raster} }
-func (r *ribbonRenderer) Destroy()                     {}

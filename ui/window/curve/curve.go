@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"fyne.io/fyne/v2"
-	"fyne.io/fyne/v2/canvas"
 	"fyne.io/fyne/v2/theme"
 	"fyne.io/fyne/v2/widget"
 
@@ -107,13 +106,5 @@ func (p *Plot) line(img *image.NRGBA, points []Point, ink color.Color, thick int
 
 // CreateRenderer is Fyne's way to draw the widget.
 func (p *Plot) CreateRenderer() fyne.WidgetRenderer {
-	return &renderer{canvas.NewRaster(p.draw)}
+	return look.Raster(p.draw, fyne.NewSize(width, height))
 }
-
-type renderer struct{ raster *canvas.Raster }
-
-func (r *renderer) MinSize() fyne.Size           { return fyne.NewSize(width, height) }
-func (r *renderer) Layout(size fyne.Size)        { r.raster.Resize(size) }
-func (r *renderer) Refresh()                     { canvas.Refresh(r.raster) }
-func (r *renderer) Objects() []fyne.CanvasObject { return []fyne.CanvasObject{r.raster} }
-func (r *renderer) Destroy()                     {}

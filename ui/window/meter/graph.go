@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"fyne.io/fyne/v2"
-	"fyne.io/fyne/v2/canvas"
 	"fyne.io/fyne/v2/container"
 	"fyne.io/fyne/v2/theme"
 	"fyne.io/fyne/v2/widget"
@@ -119,14 +118,5 @@ func blend(under, over color.NRGBA, a float64) color.NRGBA {
 
 // CreateRenderer is Fyne's way to draw the widget.
 func (g *graph) CreateRenderer() fyne.WidgetRenderer {
-	raster := canvas.NewRaster(g.draw)
-	return &graphRenderer{raster}
+	return look.Raster(g.draw, fyne.NewSize(60, 24))
 }
-
-type graphRenderer struct{ raster *canvas.Raster }
-
-func (r *graphRenderer) MinSize() fyne.Size           { return fyne.NewSize(60, 24) }
-func (r *graphRenderer) Layout(size fyne.Size)        { r.raster.Resize(size) }
-func (r *graphRenderer) Refresh()                     { canvas.Refresh(r.raster) }
-func (r *graphRenderer) Objects() []fyne.CanvasObject { return []fyne.CanvasObject{r.raster} }
-func (r *graphRenderer) Destroy()                     {}

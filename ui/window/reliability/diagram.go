@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"fyne.io/fyne/v2"
-	"fyne.io/fyne/v2/canvas"
 	"fyne.io/fyne/v2/theme"
 	"fyne.io/fyne/v2/widget"
 
@@ -85,13 +84,5 @@ func fill(img *image.NRGBA, r image.Rectangle, c color.NRGBA) {
 
 // CreateRenderer is Fyne's way to draw the widget.
 func (d *Diagram) CreateRenderer() fyne.WidgetRenderer {
-	return &renderer{canvas.NewRaster(d.draw)}
+	return look.Raster(d.draw, fyne.NewSize(square, square))
 }
-
-type renderer struct{ raster *canvas.Raster }
-
-func (r *renderer) MinSize() fyne.Size           { return fyne.NewSize(square, square) }
-func (r *renderer) Layout(size fyne.Size)        { r.raster.Resize(size) }
-func (r *renderer) Refresh()                     { canvas.Refresh(r.raster) }
-func (r *renderer) Objects() []fyne.CanvasObject { return []fyne.CanvasObject{r.raster} }
-func (r *renderer) Destroy()                     {}
