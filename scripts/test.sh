@@ -27,6 +27,9 @@ listed=$(grep '^[^ ]*\.test ' <<<"$listed" || true)
 native=$(grep ' firesteel/mlxbind[ ]' <<<"$listed" | sed 's/\.test .*//' | grep -v '^firesteel/ui' || true)
 pure=$( (grep -v ' firesteel/mlxbind[ ]' <<<"$listed" || true; grep '^firesteel/ui' <<<"$listed" || true) | sed 's/\.test .*//' | sort -u)
 
+# Packages are tested beside each other, so each takes one core.
+export OPENBLAS_NUM_THREADS=${OPENBLAS_NUM_THREADS:-1}
+
 status=0
 # shellcheck disable=SC2086 # lists of packages
 if [ -n "$pure" ]; then go test -race -tags "$tags" "$@" $pure || status=1; fi

@@ -149,7 +149,7 @@ func write(t testing.TB, c Config) (tokens []int, rounds []Round, end End, err e
 func fixed(k Knobs) func() Knobs { return func() Knobs { return k } }
 
 func TestWholeRoundsFollowTheTarget(t *testing.T) {
-	tokens, enough := 3000, 900
+	tokens, enough := 1500, 450
 	if os.Getenv("FIRESTEEL_LONG") != "" {
 		tokens, enough = 16_000, 5000
 	}

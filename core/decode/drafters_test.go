@@ -117,9 +117,9 @@ func TestAThresholdAboveAHalfKeepsOneUntrainedDraft(t *testing.T) {
 // What is drawn with a drafter follows the target: the first three tokens of many texts are counted
 // against their exact chances.
 func TestDraftersLeaveChancesAsTheyAre(t *testing.T) {
-	texts := 100
+	texts := 50
 	if os.Getenv("FIRESTEEL_LONG") != "" {
-		texts = 4000
+		texts = 1500
 	}
 	sampling := sample.Settings{Temperature: 1.5, TopK: 3, TopP: 1}
 	pairs(t, func(t *testing.T, target models.Target, drafter models.Drafter) {

@@ -89,9 +89,9 @@ func TestThresholdsComeFromThePersonThenTheCalibrationThenTheDrafter(t *testing.
 // Whatever a calibration says, greedy text is the plain one.
 func TestGreedyTextOutlivesAnyCalibration(t *testing.T) {
 	e := loaded(t)
-	list, trials, limit := prompts(t)[:1], 4, 100
+	list, trials, limit := prompts(t)[:1], 2, 60
 	if long() {
-		list, trials, limit = prompts(t)[:6], 4, 200
+		list, trials, limit = prompts(t)[:4], 4, 150
 	}
 	random := rand.New(rand.NewPCG(7, 7))
 	for _, prompt := range list {

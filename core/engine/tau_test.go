@@ -28,7 +28,7 @@ func smaller(t testing.TB, e *Engine, source string, q checkpoint.Quantization, 
 // A drafter made small drafts nearly as well, and holds less.
 func TestSmallDraftersDraftNearlyAsWell(t *testing.T) {
 	e := loaded(t)
-	list, tokens := prompts(t)[:3], 80
+	list, tokens := prompts(t)[4:8], 40
 	if long() {
 		list, tokens = prompts(t)[8:20], 100
 	}
