@@ -130,7 +130,8 @@ func abandoned(path string) bool {
 	if err != nil {
 		// Single files, and folders that were just begun or are about to get their name, have no lock
 		// and are there for moments only.
-		return errors.Is(err, fs.ErrNotExist) && time.Since(info.ModTime()) > time.Minute || !info.IsDir() && time.Since(info.ModTime()) > time.Minute
+		unlocked := !info.IsDir() || errors.Is(err, fs.ErrNotExist)
+		return unlocked && time.Since(info.ModTime()) > time.Minute
 	}
 	defer lock.Close()
 	return unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil

@@ -15,6 +15,7 @@ import (
 	"firesteel/core/memory"
 	"firesteel/mlxbind"
 	"firesteel/models/checkpoint"
+	"firesteel/models/nn"
 )
 
 // written makes a folder of random bfloat16 weights near zero.
@@ -206,7 +207,7 @@ func arithmetic(t *testing.T, w job.Runner, p *Plan) float64 {
 		err := w.Do(context.Background(), func() error {
 			s := mlxbind.NewScope()
 			defer s.Close()
-			packed := s.Quantize(s.Data(raw[:at.part.Size], mlxbind.BFloat16, at.rows, at.part.Shape[1]), at.module.mlx())
+			packed := s.Quantize(s.Data(raw[:at.part.Size], mlxbind.BFloat16, at.part.Shape...), nn.Packing(at.module.Packing))
 			return s.Eval(packed.Weight, packed.Scales, packed.Biases)
 		})
 		if err != nil {

@@ -100,20 +100,6 @@ func (e *RefusedError) Error() string {
 
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// fixed is what the modes other than affine prescribe.
-var fixed = map[string]checkpoint.Quantization{
-	"mxfp4": {Bits: 4, GroupSize: 32, Mode: "mxfp4"},
-	"mxfp8": {Bits: 8, GroupSize: 32, Mode: "mxfp8"},
-	"nvfp4": {Bits: 4, GroupSize: 16, Mode: "nvfp4"},
-}
-
-// Packings that can be asked for.
-var (
-	Modes      = []string{"affine", "mxfp4", "mxfp8", "nvfp4"}
-	Bits       = []int{2, 3, 4, 5, 6, 8}
-	GroupSizes = []int{32, 64, 128}
-)
-
 // complete fills in what is not said and checks what is.
 func complete(q checkpoint.Quantization) (checkpoint.Quantization, error) {
 	refuse := func(format string, args ...any) (checkpoint.Quantization, error) {
@@ -122,7 +108,7 @@ func complete(q checkpoint.Quantization) (checkpoint.Quantization, error) {
 	if q.Mode == "" {
 		q.Mode = "affine"
 	}
-	if f, ok := fixed[q.Mode]; ok {
+	if f, ok := checkpoint.Microscaling(q.Mode); ok {
 		if q.Bits != 0 && q.Bits != f.Bits || q.GroupSize != 0 && q.GroupSize != f.GroupSize {
 			return refuse("%s has %d bits in groups of %d", q.Mode, f.Bits, f.GroupSize)
 		}
@@ -137,9 +123,9 @@ func complete(q checkpoint.Quantization) (checkpoint.Quantization, error) {
 	switch {
 	case q.Mode != "affine":
 		return refuse("there is no mode %q", q.Mode)
-	case !slices.Contains(Bits, q.Bits):
+	case !slices.Contains(checkpoint.Bits, q.Bits):
 		return refuse("%d bits", q.Bits)
-	case !slices.Contains(GroupSizes, q.GroupSize):
+	case !slices.Contains(checkpoint.GroupSizes, q.GroupSize):
 		return refuse("groups of %d", q.GroupSize)
 	}
 	return q, nil

@@ -15,6 +15,7 @@ import (
 	"firesteel/core/library"
 	"firesteel/mlxbind"
 	"firesteel/models/checkpoint"
+	"firesteel/models/nn"
 )
 
 // Result is what a job has made.
@@ -34,7 +35,6 @@ const cacheLimit = 128 << 20
 type piece struct {
 	module *Module
 	part   checkpoint.Tensor
-	rows   int
 	raw    []byte
 	out    map[string][]byte // by tensor
 }
@@ -160,7 +160,7 @@ func (p *Plan) pieces() func(yield func(*piece) bool) {
 			step := max(1, int(pieceBytes/(m.source.Size/int64(out))))
 			for from := 0; from < out; from += step {
 				to := min(from+step, out)
-				if !yield(&piece{module: m, part: m.source.Part(from, to), rows: to - from}) {
+				if !yield(&piece{module: m, part: m.source.Part(from, to)}) {
 					return
 				}
 			}
@@ -190,36 +190,23 @@ func (at *piece) tensors() []string {
 	return names
 }
 
-var dtypes = map[checkpoint.DType]mlxbind.DType{checkpoint.BF16: mlxbind.BFloat16, checkpoint.F16: mlxbind.Float16, checkpoint.F32: mlxbind.Float32}
-
-func (m *Module) mlx() mlxbind.Packing {
-	return mlxbind.Packing{Bits: m.Packing.Bits, GroupSize: m.Packing.GroupSize, Mode: m.Packing.Mode}
-}
-
 // pack turns raw into what is to be written.
 func (at *piece) pack(ctx context.Context, runner job.Runner) error {
 	if at.module == nil {
 		at.out = map[string][]byte{at.part.Name: at.raw}
 		return nil
 	}
-	dtype, ok := dtypes[at.part.DType]
-	if !ok {
+	if _, ok := nn.PlainDType(at.part.DType); !ok {
 		return &checkpoint.Error{Kind: checkpoint.KindUnsupported, Path: at.part.File, Tensor: at.part.Name, Detail: fmt.Sprintf("element type %v", at.part.DType)}
 	}
 	err := runner.Do(ctx, func() error {
-		s := mlxbind.NewScope()
-		defer s.Close()
-		a := s.AsType(s.Data(at.raw, dtype, at.rows, at.part.Shape[1]), mlxbind.BFloat16)
-		packed := s.Quantize(a, at.module.mlx())
+		parts, err := nn.Pack(at.raw, at.part.DType, at.part.Shape[1], at.module.Packing)
+		if err != nil {
+			return fmt.Errorf("%s: %w", at.part.Name, err)
+		}
 		at.out = map[string][]byte{}
-		for i, array := range []mlxbind.Array{packed.Weight, packed.Scales, packed.Biases} {
-			if i < len(at.tensors()) {
-				bytes, err := s.ReadBytes(array)
-				if err != nil {
-					return fmt.Errorf("%s: %w", at.part.Name, err)
-				}
-				at.out[at.tensors()[i]] = bytes
-			}
+		for i, name := range at.tensors() {
+			at.out[name] = parts[i]
 		}
 		if mlxbind.CacheMemory() > cacheLimit {
 			mlxbind.ClearCache()
@@ -348,11 +335,12 @@ func (m *Module) verify(ctx context.Context, runner job.Runner, source, made *ch
 		for i := range names {
 			arrays[i] = s.Data(parts[i], kinds[i], shapes[i]...)
 		}
-		got, err := s.ReadFloats(s.Dequantize(mlxbind.Packed{Weight: arrays[0], Scales: arrays[1], Biases: arrays[2], Packing: m.mlx()}, mlxbind.Float32))
+		got, err := s.ReadFloats(s.Dequantize(mlxbind.Packed{Weight: arrays[0], Scales: arrays[1], Biases: arrays[2], Packing: nn.Packing(m.Packing)}, mlxbind.Float32))
 		if err != nil {
 			return err
 		}
-		exact, err := s.ReadFloats(s.Data(want, dtypes[m.source.DType], shape...))
+		exactly, _ := nn.DType(m.source.DType)
+		exact, err := s.ReadFloats(s.Data(want, exactly, shape...))
 		if err != nil {
 			return err
 		}

@@ -14,8 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"firesteel/mlxbind"
 	"firesteel/models/checkpoint"
+	"firesteel/models/nn"
 )
 
 const (
@@ -108,7 +108,7 @@ func match(target, drafter *checkpoint.Folder) ([]couple, bool) {
 				return nil, false
 			}
 		case ours.q == nil:
-			if dtypes[ours.parts[0].DType] == 0 || ours.parts[0].Shape[1]*theirs.q.Bits/32 != theirs.parts[0].Shape[1] ||
+			if !plain(ours.parts[0]) || ours.parts[0].Shape[1]*theirs.q.Bits/32 != theirs.parts[0].Shape[1] ||
 				theirs.q.Mode == "affine" && theirs.parts[1].DType != checkpoint.BF16 {
 				return nil, false
 			}
@@ -120,7 +120,10 @@ func match(target, drafter *checkpoint.Folder) ([]couple, bool) {
 	return pairs, true
 }
 
-var dtypes = map[checkpoint.DType]mlxbind.DType{checkpoint.BF16: mlxbind.BFloat16, checkpoint.F16: mlxbind.Float16, checkpoint.F32: mlxbind.Float32}
+func plain(t checkpoint.Tensor) bool {
+	_, ok := nn.PlainDType(t.DType)
+	return ok
+}
 
 // find is the table of that name, whatever it is wrapped in.
 func find(f *checkpoint.Folder, module string) (table, bool) {
@@ -176,7 +179,8 @@ func (c couple) sameRows(ctx context.Context, ranges [][2]int) (bool, error) {
 		return false, err
 	}
 	if c.theirs.q != nil && c.ours.q == nil {
-		if ours, err = pack(ours[0], c.ours.parts[0], *c.theirs.q); err != nil {
+		t := c.ours.parts[0]
+		if ours, err = nn.Pack(ours[0], t.DType, t.Shape[1], *c.theirs.q); err != nil {
 			return false, err
 		}
 	}
@@ -199,27 +203,6 @@ func (t table) read(ctx context.Context, ranges [][2]int) ([][]byte, error) {
 		all = append(all, joined)
 	}
 	return all, nil
-}
-
-// pack is what raw rows of t become when they are quantized by q.
-func pack(raw []byte, t checkpoint.Tensor, q checkpoint.Quantization) ([][]byte, error) {
-	s := mlxbind.NewScope()
-	defer s.Close()
-	width := t.Shape[1]
-	a := s.Data(raw, dtypes[t.DType], len(raw)/(width*t.DType.Size()), width)
-	packed := s.Quantize(s.AsType(a, mlxbind.BFloat16), mlxbind.Packing{Bits: q.Bits, GroupSize: q.GroupSize, Mode: q.Mode})
-	var all [][]byte
-	for _, part := range []mlxbind.Array{packed.Weight, packed.Scales, packed.Biases} {
-		if !part.Valid() {
-			continue
-		}
-		values, err := s.ReadBytes(part)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, values)
-	}
-	return all, s.Err()
 }
 
 // key names the files of both folders: their places, lengths and times.

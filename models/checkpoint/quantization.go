@@ -17,11 +17,24 @@ type Quantization struct {
 
 const modeAffine = "affine"
 
+// Packings that are handled: the modes, and the bits and group sizes of "affine".
+var (
+	Modes      = []string{modeAffine, "mxfp4", "mxfp8", "nvfp4"}
+	Bits       = []int{2, 3, 4, 5, 6, 8}
+	GroupSizes = []int{32, 64, 128}
+)
+
 // microscaling modes fix bits and group size, scale with one byte a group, and have no biases.
 var microscaling = map[string]Quantization{
 	"mxfp4": {4, 32, "mxfp4"},
 	"mxfp8": {8, 32, "mxfp8"},
 	"nvfp4": {4, 16, "nvfp4"},
+}
+
+// Microscaling is the packing that a mode other than "affine" prescribes; false for any other mode.
+func Microscaling(mode string) (Quantization, bool) {
+	q, ok := microscaling[mode]
+	return q, ok
 }
 
 // packing is what config.json states, each field perhaps absent.
@@ -244,7 +257,7 @@ func (f *Folder) stated(module string, scales Tensor) (Quantization, error) {
 	if say.group == 0 {
 		say.group = 64 // MLX's own default
 	}
-	if !slices.Contains([]int{2, 3, 4, 5, 6, 8}, say.bits) || !slices.Contains([]int{32, 64, 128}, say.group) {
+	if !slices.Contains(Bits, say.bits) || !slices.Contains(GroupSizes, say.group) {
 		return Quantization{}, &Error{Kind: KindUnsupported, Path: f.quant.path, Tensor: module,
 			Detail: fmt.Sprintf("%d bits in groups of %d", say.bits, say.group)}
 	}

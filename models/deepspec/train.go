@@ -72,8 +72,6 @@ func (d *Drafter) learning(part Part) []string {
 	return names
 }
 
-var stored = map[checkpoint.DType]mlxbind.DType{checkpoint.BF16: mlxbind.BFloat16, checkpoint.F16: mlxbind.Float16, checkpoint.F32: mlxbind.Float32}
-
 func (t *Student) begin(ctx context.Context, folder *checkpoint.Folder) error {
 	if len(t.names) == 0 {
 		return ErrNoHeads
@@ -83,7 +81,7 @@ func (t *Student) begin(ctx context.Context, folder *checkpoint.Folder) error {
 	var weights []mlxbind.Array
 	for _, name := range t.names {
 		tensor, ok := folder.Tensor(name)
-		dtype, plain := stored[tensor.DType]
+		dtype, plain := nn.PlainDType(tensor.DType)
 		if !ok || !plain {
 			return &checkpoint.Error{Kind: checkpoint.KindUnsupported, Path: folder.Dir(), Tensor: name, Err: ErrPacked}
 		}

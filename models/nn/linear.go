@@ -148,7 +148,7 @@ func (l *Loader) matrix(in int, modules []Module, spec *checkpoint.Quantization)
 }
 
 func (l *Loader) packed(in, out int, names func(string) []string, spec checkpoint.Quantization) mlxbind.Packed {
-	p := mlxbind.Packed{Packing: mlxbind.Packing{Bits: spec.Bits, GroupSize: spec.GroupSize, Mode: spec.Mode}}
+	p := mlxbind.Packed{Packing: Packing(spec)}
 	p.Weight = l.load(names(".weight"), asStored, []int{out, in * spec.Bits / 32})
 	p.Scales = l.load(names(".scales"), activation, []int{out, in / spec.GroupSize})
 	if l.Has(names(".biases")[0]) {
@@ -212,7 +212,7 @@ func (l *Loader) embedding(module string, rows, width int, convert converter) *E
 	if spec == nil {
 		return &Embedding{table: l.pieces(module+".weight", convert, rows, width)}
 	}
-	p := mlxbind.Packed{Packing: mlxbind.Packing{Bits: spec.Bits, GroupSize: spec.GroupSize, Mode: spec.Mode}}
+	p := mlxbind.Packed{Packing: Packing(*spec)}
 	p.Weight = l.pieces(module+".weight", asStored, rows, width*spec.Bits/32)
 	p.Scales = l.pieces(module+".scales", convert, rows, width/spec.GroupSize)
 	if l.Has(module + ".biases") {

@@ -226,7 +226,7 @@ func (l *Loader) fill(t checkpoint.Tensor, raw []byte) bool {
 // agrees compares a stored shape with the one that the configuration needs, and looks the element
 // type up.
 func (l *Loader) agrees(t checkpoint.Tensor, names string, have, want []int) (mlxbind.DType, bool) {
-	dtype, ok := dtypes[string(t.DType)]
+	dtype, ok := DType(t.DType)
 	switch {
 	case !fits(have, want):
 		l.err = &checkpoint.Error{Kind: checkpoint.KindMismatch, Path: t.File, Tensor: names,
@@ -263,10 +263,4 @@ func fits(have, want []int) bool {
 		}
 	}
 	return true
-}
-
-var dtypes = map[string]mlxbind.DType{
-	"BOOL": mlxbind.Bool, "U8": mlxbind.Uint8, "I8": mlxbind.Int8, "U16": mlxbind.Uint16, "I16": mlxbind.Int16,
-	"U32": mlxbind.Uint32, "I32": mlxbind.Int32, "U64": mlxbind.Uint64, "I64": mlxbind.Int64,
-	"F16": mlxbind.Float16, "BF16": mlxbind.BFloat16, "F32": mlxbind.Float32,
 }

@@ -15,6 +15,7 @@ import (
 	"firesteel/core/memory"
 	"firesteel/core/quantize"
 	"firesteel/core/thread"
+	"firesteel/models/checkpoint"
 )
 
 func (t *terminal) quantize(ctx context.Context, c *command, args []string) error {
@@ -45,12 +46,12 @@ func (t *terminal) quantize(ctx context.Context, c *command, args []string) erro
 		return usageError(fmt.Sprintf("--recipe must be uniform or recommended, not %s.", recipe))
 	case o.Packing.Mode != "affine" && (given(f, "bits") || given(f, "group-size")):
 		return usageError(fmt.Sprintf("--mode %s fixes bits and group; leave --bits and --group-size out.", o.Packing.Mode))
-	case given(f, "bits") && !slices.Contains(quantize.Bits, o.Packing.Bits):
+	case given(f, "bits") && !slices.Contains(checkpoint.Bits, o.Packing.Bits):
 		return usageError(fmt.Sprintf("--bits must be 2, 3, 4, 5, 6 or 8, not %d.", o.Packing.Bits))
-	case given(f, "group-size") && !slices.Contains(quantize.GroupSizes, o.Packing.GroupSize):
+	case given(f, "group-size") && !slices.Contains(checkpoint.GroupSizes, o.Packing.GroupSize):
 		return usageError(fmt.Sprintf("--group-size must be 32, 64 or 128, not %d.", o.Packing.GroupSize))
-	case !slices.Contains(quantize.Modes, o.Packing.Mode):
-		return usageError(fmt.Sprintf("--mode must be %s, not %s.", strings.Join(quantize.Modes, ", "), o.Packing.Mode))
+	case !slices.Contains(checkpoint.Modes, o.Packing.Mode):
+		return usageError(fmt.Sprintf("--mode must be %s, not %s.", strings.Join(checkpoint.Modes, ", "), o.Packing.Mode))
 	}
 	o.Source, o.Destination, o.Recommended = folders[0], folders[1], recipe == "recommended"
 	if notes, err := job.Notes(); err == nil {
