@@ -9,24 +9,13 @@ import (
 	"testing"
 
 	"firesteel/core/internal/chisquare"
+	"firesteel/core/internal/threadtest"
 	"firesteel/core/sample"
-	"firesteel/core/thread"
 	"firesteel/mlxbind"
 	"firesteel/models"
 )
 
-var inference *thread.Thread
-
-func TestMain(m *testing.M) {
-	var err error
-	if inference, err = thread.Start(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	inference.Close()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { threadtest.Main(m) }
 
 // A chain is a model whose next token depends on the last one alone: its distribution is
 // known, so what the loop writes can be held against it. It serves as target and as drafter.
@@ -139,7 +128,7 @@ func write(t testing.TB, c Config) (tokens []int, rounds []Round, end End, err e
 	if c.Stop == nil {
 		c.Stop = func(int) bool { return false }
 	}
-	err = inference.Do(context.Background(), func() error {
+	err = threadtest.Thread.Do(context.Background(), func() error {
 		end, err = Run(context.Background(), []int{1, 2}, c)
 		return err
 	})
@@ -181,7 +170,7 @@ func TestWholeRoundsFollowTheTarget(t *testing.T) {
 			}
 			for last, row := range target.table {
 				var want []float64
-				err := inference.Do(context.Background(), func() error {
+				err := threadtest.Thread.Do(context.Background(), func() error {
 					s := mlxbind.NewScope()
 					defer s.Close()
 					p, err := s.ReadFloats(s.Exp(sample.LogDistribution(s, s.Floats(row, 1, v), c.sampling)))
@@ -356,7 +345,7 @@ func TestErrorsLeaveTheThreadUsable(t *testing.T) {
 func TestCancelEndsWithinARound(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	rounds := 0
-	err := inference.Do(context.Background(), func() error {
+	err := threadtest.Thread.Do(context.Background(), func() error {
 		_, err := Run(ctx, []int{1}, Config{Target: target, Drafter: drafter, MaxTokens: 1 << 20, Knobs: fixed(Knobs{Gamma: 2}),
 			Stop: func(int) bool { return false },
 			Round: func(Round) bool {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"firesteel/core/internal/chisquare"
+	"firesteel/core/internal/threadtest"
 	"firesteel/core/sample"
 	"firesteel/mlxbind"
 	"firesteel/models"
@@ -39,14 +40,14 @@ func pairs(t *testing.T, f func(t *testing.T, target models.Target, drafter mode
 	load := func(t *testing.T, open func() (models.Target, models.Drafter, error)) {
 		var target models.Target
 		var drafter models.Drafter
-		err := inference.Do(ctx, func() (err error) {
+		err := threadtest.Thread.Do(ctx, func() (err error) {
 			target, drafter, err = open()
 			return err
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer inference.Do(ctx, func() error {
+		defer threadtest.Thread.Do(ctx, func() error {
 			drafter.Close()
 			target.Close()
 			return nil
@@ -124,7 +125,7 @@ func TestDraftersLeaveChancesAsTheyAre(t *testing.T) {
 	sampling := sample.Settings{Temperature: 1.5, TopK: 3, TopP: 1}
 	pairs(t, func(t *testing.T, target models.Target, drafter models.Drafter) {
 		chances := map[[3]int]float64{}
-		err := inference.Do(context.Background(), func() error { return enumerate(target, sampling, nil, 1, chances) })
+		err := threadtest.Thread.Do(context.Background(), func() error { return enumerate(target, sampling, nil, 1, chances) })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,44 +1,17 @@
 package sample
 
 import (
-	"context"
 	"fmt"
 	"math"
-	"os"
 	"sort"
 	"testing"
 
 	"firesteel/core/internal/chisquare"
-	"firesteel/core/thread"
+	"firesteel/core/internal/threadtest"
 	"firesteel/mlxbind"
 )
 
-var inference *thread.Thread
-
-func TestMain(m *testing.M) {
-	var err error
-	if inference, err = thread.Start(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	inference.Close()
-	os.Exit(code)
-}
-
-// on runs f on the inference thread in a scope of its own.
-func on(t *testing.T, f func(s *mlxbind.Scope)) {
-	t.Helper()
-	err := inference.Do(context.Background(), func() error {
-		s := mlxbind.NewScope()
-		defer s.Close()
-		f(s)
-		return s.Err()
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+func TestMain(m *testing.M) { threadtest.Main(m) }
 
 // reference filters one row the plain way: mlx-lm's order, written from its description.
 func reference(logits []float32, c Settings) []float64 {
@@ -75,7 +48,7 @@ func softmax(logits []float32, temperature float64, keep []bool) []float64 {
 
 func TestFiltersAgreeWithPlainCode(t *testing.T) {
 	rows := [][]float32{{5, 4, 3, 2}, {0, 0.1, 7, 6.9}, {-3, 2, 2.5, -1}}
-	on(t, func(s *mlxbind.Scope) {
+	threadtest.On(t, func(s *mlxbind.Scope) {
 		for _, p := range []float64{0, 1e-6, 0.5, 0.9, 1, 1.5} {
 			for _, k := range []int{0, 1, 2, 99} {
 				for _, m := range []float64{0, 0.2, 1} {
@@ -100,7 +73,7 @@ func TestFiltersAgreeWithPlainCode(t *testing.T) {
 }
 
 func TestGreedyKeepsTheLikeliest(t *testing.T) {
-	on(t, func(s *mlxbind.Scope) {
+	threadtest.On(t, func(s *mlxbind.Scope) {
 		// The likeliest are 1, 0, 2, 1.
 		logits := s.Floats([]float32{0, 5, 1, 4, 0, 0, 0, 0, 9, 1, 2, 0}, 1, 4, 3)
 		for _, c := range []struct {
@@ -129,7 +102,7 @@ func TestJudgedTokensFollowTheTarget(t *testing.T) {
 	for _, c := range []Settings{{Temperature: 0.3, TopP: 1}, {Temperature: 1, TopP: 1}, {Temperature: 2, TopP: 1}, {Temperature: 1, TopP: 0.8}, {Temperature: 0.7, TopP: 0.9, TopK: 4}} {
 		for _, certain := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%+v certain=%v", c, certain), func(t *testing.T) {
-				on(t, func(s *mlxbind.Scope) {
+				threadtest.On(t, func(s *mlxbind.Scope) {
 					random := NewStream(7)
 					repeat := func(rows [][]float32) mlxbind.Array {
 						var flat []float32

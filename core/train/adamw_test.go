@@ -4,12 +4,13 @@ import (
 	"math"
 	"testing"
 
+	"firesteel/core/internal/threadtest"
 	"firesteel/mlxbind"
 )
 
 // Two steps of two weights, against the same worked out by hand.
 func TestAdamWByHand(t *testing.T) {
-	on(t, func(s *mlxbind.Scope) {
+	threadtest.On(t, func(s *mlxbind.Scope) {
 		weights := []mlxbind.Array{s.Floats([]float32{1, -2}), s.Floats([]float32{0.5}, 1, 1)}
 		m := newMoments(s, weights)
 		const rate = 0.1

@@ -3,7 +3,6 @@ package train
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,8 +11,8 @@ import (
 	"testing"
 
 	"firesteel/core/decode"
+	"firesteel/core/internal/threadtest"
 	"firesteel/core/sample"
-	"firesteel/core/thread"
 	"firesteel/mlxbind"
 	"firesteel/models"
 	"firesteel/models/checkpoint"
@@ -21,32 +20,7 @@ import (
 	"firesteel/models/family"
 )
 
-var inference *thread.Thread
-
-func TestMain(m *testing.M) {
-	var err error
-	if inference, err = thread.Start(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	inference.Close()
-	os.Exit(code)
-}
-
-// on runs f in a scope on the inference thread. f may call Fatal.
-func on(t *testing.T, f func(s *mlxbind.Scope)) {
-	t.Helper()
-	err := inference.Do(context.Background(), func() error {
-		s := mlxbind.NewScope()
-		defer s.Close()
-		f(s)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+func TestMain(m *testing.M) { threadtest.Main(m) }
 
 func floats(t *testing.T, s *mlxbind.Scope, a mlxbind.Array) []float32 {
 	t.Helper()
@@ -87,7 +61,7 @@ func open(t *testing.T, name, head string, questions int) *school {
 	}
 	defer folder.Close()
 	var target models.Target
-	on(t, func(*mlxbind.Scope) {
+	threadtest.On(t, func(*mlxbind.Scope) {
 		if target, err = family.OpenTarget(context.Background(), folder, nil); err != nil {
 			return
 		}
@@ -99,7 +73,7 @@ func open(t *testing.T, name, head string, questions int) *school {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		on(t, func(*mlxbind.Scope) { x.pupil.Close(); target.Close() })
+		threadtest.On(t, func(*mlxbind.Scope) { x.pupil.Close(); target.Close() })
 	})
 	x.do, x.last = func(f func() error) error { return f() }, func(f func()) { f() }
 	x.target, x.stops, x.tell = target, func(int) bool { return false }, func(Progress) {}
@@ -122,7 +96,7 @@ func (x *school) place(resume bool) place {
 // teach runs the class with the student's first weights.
 func (x *school) run(t *testing.T, ctx context.Context, resume bool) (r Result, err error) {
 	t.Helper()
-	on(t, func(s *mlxbind.Scope) {
+	threadtest.On(t, func(s *mlxbind.Scope) {
 		r, err = x.teach(ctx, slices.Clone(x.questions), "tiny", x.work, x.place(resume))
 	})
 	return r, err
@@ -153,7 +127,7 @@ func TestEightTextsAreLearnedByHeart(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer folder.Close()
-	on(t, func(*mlxbind.Scope) {
+	threadtest.On(t, func(*mlxbind.Scope) {
 		d, err := dflash.Load(context.Background(), folder, x.target, nil)
 		if err != nil {
 			t.Error(err)
@@ -358,7 +332,7 @@ func TestAnchorsSeeWhatLiesStrictlyBeforeThem(t *testing.T) {
 		t.Fatalf("usable: %v", b.usable)
 	}
 	seen := map[int]int{}
-	on(t, func(s *mlxbind.Scope) {
+	threadtest.On(t, func(s *mlxbind.Scope) {
 		for step := range 30 {
 			batch, err := b.at(context.Background(), s, step)
 			if err != nil {
@@ -429,7 +403,7 @@ func TestHeldOutQuestionsAreNotLearnedFrom(t *testing.T) {
 // The rows that are kept are those that decoding computes.
 func TestTappedRowsAreTheTargetsOwn(t *testing.T) {
 	x := open(t, "gemma4-12b-like", checkpoint.HeadMarkov, 1)
-	on(t, func(s *mlxbind.Scope) {
+	threadtest.On(t, func(s *mlxbind.Scope) {
 		q := x.questions[0]
 		w, err := write(context.Background(), x.target, x.stops, q, x.settings.Sampling, 16, 1)
 		if err != nil || len(w.ids) != 21 || w.answer != 5 {

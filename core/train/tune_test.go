@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"firesteel/core/internal/threadtest"
 	"firesteel/mlxbind"
 	"firesteel/models/checkpoint"
 	"firesteel/models/deepspec"
@@ -31,11 +32,11 @@ func tuning(t *testing.T, name string, part deepspec.Part) (*school, string) {
 	}
 	var pupil student
 	var err error
-	on(t, func(*mlxbind.Scope) { pupil, err = newTuned(context.Background(), dir, x.target, part) })
+	threadtest.On(t, func(*mlxbind.Scope) { pupil, err = newTuned(context.Background(), dir, x.target, part) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { on(t, func(*mlxbind.Scope) { pupil.Close() }) })
+	t.Cleanup(func() { threadtest.On(t, func(*mlxbind.Scope) { pupil.Close() }) })
 	own := x.pupil
 	x.pupil = pupil
 	t.Cleanup(func() { x.pupil = own })

@@ -80,15 +80,11 @@ func (t *terminal) calibrate(ctx context.Context, c *command, args []string) err
 	if err != nil {
 		return err
 	}
-	core, err := t.Open()
+	core, loaded, err := t.load(ctx, engine.LoadRequest{TargetDir: target, DrafterDir: drafter})
 	if err != nil {
 		return err
 	}
 	defer core.Close()
-	loaded, err := core.Load(ctx, engine.LoadRequest{TargetDir: target, DrafterDir: drafter})
-	if err != nil {
-		return err
-	}
 	pair, err := calibrate.Pair(loaded)
 	if err != nil {
 		return err

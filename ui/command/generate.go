@@ -72,21 +72,31 @@ func (t *terminal) generate(ctx context.Context, c *command, args []string) erro
 	if err != nil {
 		return err
 	}
-	core, err := t.Open()
+	core, loaded, err := t.load(ctx, engine.LoadRequest{TargetDir: target, DrafterDir: drafter, Calibrations: place})
 	if err != nil {
 		return err
 	}
 	defer core.Close()
-	loaded, err := core.Load(ctx, engine.LoadRequest{TargetDir: target, DrafterDir: drafter, Calibrations: place})
-	if err != nil {
-		return err
-	}
 	request, err := p.request(loaded)
 	if err != nil {
 		return err
 	}
 	p.shared = loaded.Drafter != nil && loaded.Drafter.SharesTables
 	return t.write(ctx, core, p, request)
+}
+
+// load starts the core with these models. Close it when done.
+func (t *terminal) load(ctx context.Context, r engine.LoadRequest) (Core, engine.Loaded, error) {
+	core, err := t.Open()
+	if err != nil {
+		return nil, engine.Loaded{}, err
+	}
+	loaded, err := core.Load(ctx, r)
+	if err != nil {
+		core.Close()
+		return nil, loaded, err
+	}
+	return core, loaded, nil
 }
 
 // check refuses, in words, what no model could do.
