@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -258,6 +259,24 @@ func (e *Engine) drop() {
 
 // Do runs f on the inference thread: a job's next step. Texts and jobs take turns.
 func (e *Engine) Do(ctx context.Context, f func() error) error { return e.thread.Do(ctx, f) }
+
+// Borrow returns the loaded target where it is that of the folder dir, or nil. To be called on the
+// inference thread. Close it when done; until then its weights stay, whatever is loaded or unloaded.
+func (e *Engine) Borrow(dir string) *Target {
+	if e.held == nil {
+		return nil
+	}
+	asked, err := os.Stat(dir)
+	if err != nil {
+		return nil
+	}
+	loaded, err := os.Stat(e.held.info.Target.Dir)
+	if err != nil || !os.SameFile(asked, loaded) {
+		return nil
+	}
+	e.held.target.others++
+	return e.held.target
+}
 
 // Quantize makes the smaller copy that p plans; see quantize.Run.
 func (e *Engine) Quantize(ctx context.Context, p *quantize.Plan, tell func(job.Progress)) (quantize.Result, error) {

@@ -19,6 +19,7 @@ type Target struct {
 	tokens   *tokenizer.Tokenizer
 	template *chat.Template // nil when the folder has none
 	stop     map[int]bool
+	others   int // who uses it besides the first
 }
 
 // OpenTarget loads the target that d describes; to be called on the inference thread. Close the
@@ -49,9 +50,13 @@ func OpenTarget(ctx context.Context, d library.Description, progress func(done i
 	return t, err
 }
 
-// Close frees the weights, as far as they were loaded.
+// Close frees the weights, as far as they were loaded, once everyone who uses them has closed.
 func (t *Target) Close() {
-	if t != nil && t.Target != nil {
+	switch {
+	case t == nil || t.Target == nil:
+	case t.others > 0:
+		t.others--
+	default:
 		t.Target.Close()
 	}
 }

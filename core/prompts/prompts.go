@@ -1,5 +1,5 @@
-// Package prompts reads the texts that a job gives a model to answer: a person's own file, or
-// a few that come with the app.
+// Package prompts reads the texts that a job gives a model to answer: a person's own file, their
+// own chats where they have them kept, or a few that come with the app.
 package prompts
 
 import (
@@ -19,6 +19,7 @@ import (
 type Prompt struct {
 	Messages []chat.Message
 	Answer   string // what was answered, where the file says; "" otherwise
+	Target   string // identity of the target that answered, where kept chats say; "" otherwise
 }
 
 // lineLimit bounds a line of a file.
@@ -93,11 +94,13 @@ func parse(line string) (p Prompt, detail string) {
 		Prompt   json.RawMessage
 		P, R     string
 		Messages []chat.Message
+		Target   json.RawMessage // of kept chats; in other files it may be anything
 	}
 	if err := json.Unmarshal([]byte(line), &fields); err != nil {
 		return p, "it begins like JSON but is not: " + err.Error()
 	}
 	p.Answer = fields.R
+	json.Unmarshal(fields.Target, &p.Target)
 	switch {
 	case fields.P != "":
 		p.Messages = said(fields.P).Messages

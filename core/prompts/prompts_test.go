@@ -20,8 +20,8 @@ func TestEveryFormOfALine(t *testing.T) {
 		`{"p": "What?", "r": "That."}`+"\n"+
 		`{"prompt": [{"role": "system", "content": "Be short."}, {"role": "user", "content": "When?"}]}`+"\n"+
 		`{"messages": [{"role": "user", "content": "Where?"}, {"role": "assistant", "content": "There."}]}`), "x")
-	want := []Prompt{{user("Why?"), ""}, {user("Who?"), ""}, {user("What?"), "That."},
-		{append([]chat.Message{{Role: "system", Content: "Be short."}}, user("When?")...), ""}, {user("Where?"), "There."}}
+	want := []Prompt{{Messages: user("Why?")}, {Messages: user("Who?")}, {Messages: user("What?"), Answer: "That."},
+		{Messages: append([]chat.Message{{Role: "system", Content: "Be short."}}, user("When?")...)}, {Messages: user("Where?"), Answer: "There."}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"firesteel/core/prompts"
 	"firesteel/mlxbind"
 	"firesteel/models/block"
 	"firesteel/models/checkpoint"
@@ -42,7 +43,43 @@ func benchFor(out string) (bench, error) {
 func (b bench) state() string { return filepath.Join(string(b), "state") }
 func (b bench) best() string  { return filepath.Join(string(b), "best") }
 
+func (b bench) assignment() string { return filepath.Join(string(b), "assignment.json") }
+
 const stateName = "state.json"
+
+// assignment is what a training was begun with, kept so that it can go on also where a file of
+// prompts has changed since, as that of kept chats does.
+type assignment struct {
+	Prompts  []prompts.Prompt  `json:"prompts"`
+	Settings Settings          `json:"settings"`
+	Shape    checkpoint.DSpark `json:"shape"`
+}
+
+// resume takes up what the job was begun with, where it goes on and names no prompts.
+func (j *Job) resume() error {
+	if !j.Resume || len(j.Prompts) > 0 {
+		return nil
+	}
+	b, err := benchFor(j.Out)
+	if err != nil {
+		return err
+	}
+	raw, err := os.ReadFile(b.assignment())
+	if errors.Is(err, fs.ErrNotExist) {
+		return ErrNothingBegun
+	}
+	if err != nil {
+		return err
+	}
+	var a assignment
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return &checkpoint.Error{Kind: checkpoint.KindCorrupt, Path: b.assignment(), Err: err}
+	}
+	// How much room and time there is may differ from then.
+	a.Settings.DataLimit, a.Settings.MaxTime = j.Settings.DataLimit, j.Settings.MaxTime
+	j.Prompts, j.Settings, j.Shape = a.Prompts, a.Settings, a.Shape
+	return nil
+}
 
 // saved is state.json.
 type saved struct {

@@ -46,12 +46,12 @@ type Settings struct {
 // Job is a training.
 type Job struct {
 	TargetDir string
-	Prompts   []prompts.Prompt
-	Out       string // the folder to be made
-	Work      string // where prepared texts lie
-	KeepWork  bool   // leave them there at the end
-	Resume    bool   // go on with what was begun
-	Replace   bool   // a drafter, or a training, that is there may go
+	Prompts   []prompts.Prompt // none with Resume: those it was begun with, and its settings and shape
+	Out       string           // the folder to be made
+	Work      string           // where prepared texts lie
+	KeepWork  bool             // leave them there at the end
+	Resume    bool             // go on with what was begun
+	Replace   bool             // a drafter, or a training, that is there may go
 
 	Settings Settings
 	// Shape is the drafter to begin; see Defaults. Not for tuning.
@@ -104,9 +104,17 @@ type student interface {
 // folder alone and keeps what is needed to go on, until Discard. runner does a text or a step at a
 // time, so that other work on its thread goes on between. progress may be nil.
 func Run(ctx context.Context, runner job.Runner, j Job, progress func(Progress)) (Result, error) {
+	if err := j.resume(); err != nil {
+		return Result{}, err
+	}
 	return run(ctx, runner, j, progress, fmt.Sprintf("begin %+v", j.Shape), func(_ context.Context, target models.Target) (student, error) {
 		return begin(j.Shape, j.Settings.Seed, target)
 	})
+}
+
+// lender is a runner that may hold a target already; *engine.Engine is one.
+type lender interface {
+	Borrow(dir string) *engine.Target
 }
 
 // run does a job with the student that open makes; kind tells it from others.
@@ -139,6 +147,11 @@ func run(ctx context.Context, runner job.Runner, j Job, progress func(Progress),
 	progress(doing(Opening, 0, 0))
 	var target *engine.Target
 	if err := do(func() (err error) {
+		if l, ok := runner.(lender); ok {
+			if target = l.Borrow(description.Dir); target != nil {
+				return nil
+			}
+		}
 		target, err = engine.OpenTarget(ctx, description, nil)
 		return err
 	}); err != nil {
@@ -158,7 +171,7 @@ func run(ctx context.Context, runner job.Runner, j Job, progress func(Progress),
 	if err != nil {
 		return result, err
 	}
-	c := class{do: do, last: last, target: target, stops: target.Stops, pupil: pupil, kind: kind, settings: j.Settings, tell: progress}
+	c := class{do: do, last: last, target: target, stops: target.Stops, pupil: pupil, kind: kind, settings: j.Settings, tell: progress, begun: assignment{j.Prompts, j.Settings, j.Shape}}
 	result, err = c.teach(ctx, all, identity, j.Work, place)
 	if err == nil && !j.KeepWork {
 		os.RemoveAll(c.work)
@@ -237,6 +250,7 @@ type class struct {
 	settings Settings
 	tell     func(Progress)
 	work     string // of this class's texts
+	begun    assignment
 }
 
 // teach does everything from questions to the finished folder.
@@ -460,6 +474,11 @@ func (c *class) check(ctx context.Context, l *learning, h *History, held []quest
 	if len(h.Live) == 1 || live.Tau > h.Best.Tau {
 		if err := os.MkdirAll(string(b), 0o755); err != nil {
 			return &checkpoint.Error{Kind: checkpoint.KindNotWritable, Path: string(b), Err: err}
+		}
+		if len(h.Live) == 1 {
+			if err := checkpoint.WriteJSON(b.assignment(), c.begun); err != nil {
+				return err
+			}
 		}
 		if err := c.pupil.Save(ctx, b.best()); err != nil {
 			return err

@@ -29,6 +29,9 @@ var (
 // only in the tensors that learned, or not at all where none of it brought more than before. See
 // Run for what happens when it ends early.
 func Tune(ctx context.Context, runner job.Runner, j TuneJob, progress func(Progress)) (Result, error) {
+	if err := j.resume(); err != nil {
+		return Result{}, err
+	}
 	target, err := library.DescribeAs(library.Target, j.TargetDir)
 	if err != nil {
 		return Result{}, err
@@ -51,6 +54,18 @@ func Tune(ctx context.Context, runner job.Runner, j TuneJob, progress func(Progr
 	return run(ctx, runner, j.Job, progress, kind, func(ctx context.Context, target models.Target) (student, error) {
 		return newTuned(ctx, j.DrafterDir, target, j.Part)
 	})
+}
+
+// FillForTuning completes settings for a target and a drafter of gamma slots that can draft already:
+// it learns for less long, and changes less in a step.
+func (c Settings) FillForTuning(target library.Description, gamma int) Settings {
+	if c.Rate <= 0 {
+		c.Rate = 2e-4
+	}
+	if c.Steps <= 0 {
+		c.Steps = 1000
+	}
+	return c.Fill(target, gamma)
 }
 
 // tuned is a DeepSpec drafter some of whose weights learn.

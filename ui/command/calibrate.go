@@ -31,6 +31,7 @@ func (t *terminal) calibrate(ctx context.Context, c *command, args []string) err
 	f.StringVar(&p.target, "target", "", "the model's `DIR`; without it, the pair that comes with Firesteel")
 	f.StringVar(&p.drafter, "drafter", "", "the drafter's `DIR`; without it, the one beside the target that goes with it")
 	file := f.String("prompts", "", "a `FILE` of prompts, a line each: text, or JSON with \"prompt\", \"p\" or \"messages\"; without it, a few that come with Firesteel")
+	chats := f.Bool("chats", false, chatsHelp)
 	rounds := f.Int("rounds", calibrate.DefaultRounds, "look at `N` checks")
 	f.Float64Var(&p.temperature, "temperature", 0, "calibrate for creativity about `T`, 0 apart; default the model's own, else 0.7")
 	writeSTS := f.Bool("write-sts", false, "write the thresholds into the drafter's dspark.json as well")
@@ -53,6 +54,8 @@ func (t *terminal) calibrate(ctx context.Context, c *command, args []string) err
 		return usageError(fmt.Sprintf("--rounds must be %d or more, not %d.", 2*confidence.FewForThreshold, *rounds))
 	case !(p.temperature >= 0 && p.temperature <= 100):
 		return usageError(fmt.Sprintf("--temperature must be a number from 0 to 100, not %g.", p.temperature))
+	case p.set["prompts"] && *chats:
+		return errBoth
 	case *force && !*writeSTS:
 		return usageError("--force goes with --write-sts.")
 	}
@@ -69,6 +72,11 @@ func (t *terminal) calibrate(ctx context.Context, c *command, args []string) err
 	}
 	if drafter == "" {
 		return usageError("no drafter was found beside the target; name one with --drafter.")
+	}
+	if *chats {
+		if list, err = ownChats(target); err != nil {
+			return err
+		}
 	}
 	if *writeSTS {
 		// Before the work, not after it.

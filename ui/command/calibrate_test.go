@@ -12,6 +12,9 @@ import (
 
 	"firesteel/core/confidence"
 	"firesteel/core/engine"
+	"firesteel/core/job"
+	"firesteel/core/prompts"
+	"firesteel/models/chat"
 	"firesteel/models/checkpoint"
 )
 
@@ -104,6 +107,27 @@ func TestCalibrateTakesItsPromptsAndPrintsJSONAlone(t *testing.T) {
 	}
 }
 
+func TestCalibrateTakesOnesOwnChats(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_CONFIG_HOME", "")
+	if c, _, status, _, errs := calibrating(t, "", "--chats"); status != failed || !strings.Contains(errs, "No chats are kept yet.") || c.texts > 0 {
+		t.Errorf("status %d, %q", status, errs)
+	}
+	place, err := job.Notes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, prompt := range []string{"one of mine", "another of mine", "three", "four"} {
+		if err := prompts.ChatsIn(place).Add([]chat.Message{{Role: "user", Content: prompt}, {Role: "assistant", Content: "Yes."}}, "someone"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, _, status, out, errs := calibrating(t, "", "--chats", "--temperature", "0", "--json")
+	if status != done || !strings.Contains(out, `"rounds_fitted":80`) || c.request.Messages[len(c.request.Messages)-1].Content == "Yes." {
+		t.Errorf("status %d, %q, %q", status, out, errs)
+	}
+}
+
 func TestCalibrateRefusals(t *testing.T) {
 	for _, c := range []struct {
 		args   []string
@@ -117,6 +141,7 @@ func TestCalibrateRefusals(t *testing.T) {
 		{[]string{"--drafter", "none"}, misused, "without a drafter"},
 		{[]string{"--target", ""}, misused, "--target is empty"},
 		{[]string{"--force"}, misused, "--write-sts"},
+		{[]string{"--chats", "--prompts", "x"}, misused, "exclude each other"},
 		{[]string{"--prompts", filepath.Join(t.TempDir(), "none")}, failed, "There is nothing at"},
 		{[]string{"--write-sts"}, failed, "Only a DFlash drafter"},
 	} {

@@ -24,6 +24,7 @@ type lesson struct {
 	plan
 	prompts, out, cache string
 	resume, force       bool
+	chats               bool
 	gigabytes, minutes  float64
 	settings            train.Settings
 }
@@ -31,8 +32,9 @@ type lesson struct {
 func (t *terminal) lessonFlags(f *flag.FlagSet, l *lesson) {
 	f.StringVar(&l.target, "target", "", "the model's `DIR`; without it, the one that comes with Firesteel")
 	f.StringVar(&l.prompts, "prompts", "", "a `FILE` of prompts, a line each: text, or JSON with \"prompt\", \"p\" (and its answer \"r\") or \"messages\"")
+	f.BoolVar(&l.chats, "chats", false, chatsHelp)
 	f.StringVar(&l.out, "out", "", "the `DIR` to make")
-	f.BoolVar(&l.resume, "resume", false, "go on with a training of the same DIR that was stopped")
+	f.BoolVar(&l.resume, "resume", false, "go on with a training of the same DIR that was stopped; without prompts, with the prompts and settings it was begun with")
 	f.BoolVar(&l.force, "force", false, "replace a drafter, or a stopped training, of the same DIR")
 	f.IntVar(&l.settings.Steps, "steps", 0, "learn for `N` steps")
 	f.IntVar(&l.settings.Texts, "batch", 0, "learn from `N` texts in a step")
@@ -56,10 +58,13 @@ func (l *lesson) check(f *flag.FlagSet) error {
 	if rest := f.Args(); len(rest) > 0 {
 		return usageError(fmt.Sprintf("%q is not a flag.", rest[0]))
 	}
-	for name, value := range map[string]string{"prompts": l.prompts, "out": l.out} {
-		if value == "" {
-			return usageError(fmt.Sprintf("--%s is missing.", name))
-		}
+	switch {
+	case l.prompts != "" && l.chats:
+		return errBoth
+	case l.prompts == "" && !l.chats && !l.resume:
+		return usageError("--prompts is missing; --chats takes your own chats instead.")
+	case l.out == "":
+		return usageError("--out is missing.")
 	}
 	for _, name := range []string{"target", "cache"} {
 		if l.set[name] && f.Lookup(name).Value.String() == "" {
@@ -86,9 +91,15 @@ func (l *lesson) check(f *flag.FlagSet) error {
 // job fills in what both commands need.
 func (t *terminal) job(l *lesson) (train.Job, library.Description, error) {
 	var target library.Description
-	list, err := prompts.Load(l.prompts)
-	if err != nil {
-		return train.Job{}, target, err
+	var list []prompts.Prompt
+	var err error
+	switch {
+	case l.resume && !train.Begun(l.out):
+		return train.Job{}, target, train.ErrNothingBegun
+	case l.prompts != "":
+		if list, err = prompts.Load(l.prompts); err != nil {
+			return train.Job{}, target, err
+		}
 	}
 	l.noDraft = true
 	dir, _, err := t.folders(l.plan)
@@ -97,6 +108,11 @@ func (t *terminal) job(l *lesson) (train.Job, library.Description, error) {
 	}
 	if target, err = library.DescribeAs(library.Target, dir); err != nil {
 		return train.Job{}, target, err
+	}
+	if l.chats && !l.resume {
+		if list, err = ownChats(dir); err != nil {
+			return train.Job{}, target, err
+		}
 	}
 	work := l.cache
 	if work == "" {

@@ -10,9 +10,6 @@ import (
 	"firesteel/models/deepspec"
 )
 
-// tuneRate is how fast a drafter that can draft already learns at most.
-const tuneRate = 2e-4
-
 func (t *terminal) tune(ctx context.Context, c *command, args []string) error {
 	var l lesson
 	f := t.flags(c)
@@ -41,17 +38,11 @@ func (t *terminal) tune(ctx context.Context, c *command, args []string) error {
 		return err
 	}
 	l.drafter = ""
-	if l.settings.Rate == 0 {
-		l.settings.Rate = tuneRate
-	}
-	if l.settings.Steps == 0 {
-		l.settings.Steps = 1000
-	}
 	lesson, target, err := t.job(&l)
 	if err != nil {
 		return err
 	}
-	lesson.Settings = lesson.Settings.Fill(target, description.Block)
+	lesson.Settings = lesson.Settings.FillForTuning(target, description.Block)
 	return t.teach(ctx, l, func(core job.Runner, progress func(train.Progress)) (train.Result, error) {
 		return train.Tune(ctx, core, train.TuneJob{Job: lesson, DrafterDir: drafter, Part: part}, progress)
 	})

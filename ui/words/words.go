@@ -105,6 +105,8 @@ func explain(err error) (what, next string) {
 		return "There is nothing to go on from.", "Write something first."
 	case errors.Is(err, engine.ErrNotFinite):
 		return "The model computed values that make no sense, so the text was ended here.", "Try it again; if that happens every time, the model's files may be damaged: get them again."
+	case errors.Is(err, prompts.ErrNoChats):
+		return "No chats are kept yet.", "Turn on “Keep my chats” in the window's settings and chat for a while, or choose other prompts."
 	case errors.As(err, &prompt):
 		return aboutPrompts(prompt)
 	case errors.As(err, &few):

@@ -11,6 +11,7 @@ import (
 
 	"firesteel/core/engine"
 	"firesteel/core/library"
+	"firesteel/core/prompts"
 	"firesteel/core/thread"
 	"firesteel/models/chat"
 	"firesteel/models/checkpoint"
@@ -31,7 +32,7 @@ func TestEveryErrorIsASentence(t *testing.T) {
 		&chat.TemplateError{File: "x", Refused: true}, &chat.TemplateError{File: "x", Message: "bad"},
 		&tokenizer.Error{File: "/m/tokenizer.json", Detail: "tokenizer trouble"},
 		&engine.PromptTooLongError{Tokens: 5000, Context: 4096}, &engine.GammaError{Gamma: 9, Block: 7},
-		engine.ErrNothingLoaded, engine.ErrNotFinite, engine.ErrEmptyPrompt, thread.ErrClosed, &thread.PanicError{Value: "x"},
+		engine.ErrNothingLoaded, prompts.ErrNoChats, engine.ErrNotFinite, engine.ErrEmptyPrompt, thread.ErrClosed, &thread.PanicError{Value: "x"},
 		context.Canceled, fs.ErrPermission, fs.ErrNotExist, &fs.PathError{Op: "read", Path: "/m", Err: syscall.EIO},
 		&fs.PathError{Op: "write", Path: "/m", Err: syscall.ENOSPC}, errors.New("mlx: matmul: tensor shapes"),
 	)

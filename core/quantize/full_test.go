@@ -8,25 +8,14 @@ import (
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
+	"firesteel/core/internal/smalldisk"
 	"firesteel/core/job"
 )
-
-// small mounts a disk of so many bytes, which only root may.
-func small(t *testing.T, bytes string) string {
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+bytes); err != nil {
-		t.Skipf("a small disk can't be made here (%v): what happens when a disk is full was not tried", err)
-	}
-	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
-	return dir
-}
 
 func TestAFullDisk(t *testing.T) {
 	w := worker(t)
 	o := options(t, demoDrafter)
-	o.Destination = filepath.Join(small(t, "2m"), "smaller")
+	o.Destination = filepath.Join(smalldisk.New(t, "2m"), "smaller")
 	p, err := NewPlan(o)
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +26,7 @@ func TestAFullDisk(t *testing.T) {
 	}
 
 	// And one that fills up meanwhile.
-	place := small(t, "8m")
+	place := smalldisk.New(t, "8m")
 	o.Destination = filepath.Join(place, "smaller")
 	if p, err = NewPlan(o); err != nil {
 		t.Fatal(err)
