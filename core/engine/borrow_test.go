@@ -39,7 +39,7 @@ func TestATrainingUsesTheLoadedTarget(t *testing.T) {
 	held := mlxbind.ActiveMemory()
 	weights := e.Memory().Target
 	dir := t.TempDir()
-	j := train.Job{TargetDir: target, Out: filepath.Join(dir, "made"), Work: filepath.Join(dir, "work"),
+	j := train.Job{TargetDir: target, Out: filepath.Join(dir, "made"),
 		Settings: train.Settings{Steps: 2, Texts: 2, Anchors: 2, Context: 16, Rate: 1e-3, Seed: 1, Measure: 2, AnswerTokens: 8, DataLimit: 1 << 28},
 		Shape: checkpoint.DSpark{TargetID: "demo", Gamma: 3, Width: 64, Layers: 1, Heads: 4, Rank: 16, FeedForward: 2, Taps: []int{1}, Head: checkpoint.HeadMarkov,
 			Hidden: 256, Vocabulary: 4096, Eps: 1e-6}}

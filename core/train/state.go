@@ -32,7 +32,8 @@ type History struct {
 }
 
 // bench is the hidden folder beside the one that is to be made, where a training lies while it
-// goes on: in "state" what is needed to go on, in "best" the best drafter so far.
+// goes on: in "assignment.json" what it was begun with, in "state" how far it is, in "best" the best
+// drafter so far, and in "texts" what is learned from, unless the job has another place for that.
 type bench string
 
 func benchFor(out string) (bench, error) {
@@ -42,6 +43,8 @@ func benchFor(out string) (bench, error) {
 
 func (b bench) state() string { return filepath.Join(string(b), "state") }
 func (b bench) best() string  { return filepath.Join(string(b), "best") }
+
+func (b bench) texts() string { return filepath.Join(string(b), "texts") }
 
 func (b bench) assignment() string { return filepath.Join(string(b), "assignment.json") }
 
@@ -89,8 +92,25 @@ type saved struct {
 
 // begun tells whether there is something to go on with.
 func (b bench) begun() bool {
+	_, err := os.Stat(b.assignment())
+	return err == nil
+}
+
+// learned tells whether there is a state.
+func (b bench) learned() bool {
 	_, err := os.Stat(filepath.Join(b.state(), stateName))
 	return err == nil
+}
+
+// begin keeps what a training is begun with.
+func (b bench) begin(a assignment) error {
+	if b.begun() {
+		return nil
+	}
+	if err := os.MkdirAll(string(b), 0o755); err != nil {
+		return &checkpoint.Error{Kind: checkpoint.KindNotWritable, Path: string(b), Err: err}
+	}
+	return checkpoint.WriteJSON(b.assignment(), a)
 }
 
 // remove throws everything away.
@@ -160,9 +180,6 @@ func tensorName(i int) string { return fmt.Sprintf("%05d", i) }
 
 // save puts the state on the disk, in place of an older one, whole or not at all.
 func (b bench) save(ctx context.Context, l *learning, plan string, h History) error {
-	if err := os.MkdirAll(string(b), 0o755); err != nil {
-		return &checkpoint.Error{Kind: checkpoint.KindNotWritable, Path: string(b), Err: err}
-	}
 	stage, err := checkpoint.NewStage(b.state())
 	if err != nil {
 		return err

@@ -172,6 +172,9 @@ func run(ctx context.Context, runner job.Runner, j Job, progress func(Progress),
 		return result, err
 	}
 	c := class{do: do, last: last, target: target, stops: target.Stops, pupil: pupil, kind: kind, settings: j.Settings, tell: progress, begun: assignment{j.Prompts, j.Settings, j.Shape}}
+	if j.Work == "" {
+		j.Work = place.bench.texts()
+	}
 	result, err = c.teach(ctx, all, identity, j.Work, place)
 	if err == nil && !j.KeepWork {
 		os.RemoveAll(c.work)
@@ -263,6 +266,9 @@ func (c *class) teach(ctx context.Context, all []question, identity, work string
 	data := fmt.Sprintf("%s %v %d %d %+v %x", identity, c.pupil.Taps(), c.settings.Seed, c.settings.AnswerTokens, c.settings.Sampling, sha256.Sum256(key))
 	sum := sha256.Sum256([]byte(data))
 	c.work = filepath.Join(work, hex.EncodeToString(sum[:8]))
+	if err := p.bench.begin(c.begun); err != nil {
+		return Result{}, err
+	}
 	learned, held, apart := deal(all, c.settings.Seed)
 	t, err := c.prepare(ctx, learned)
 	if err != nil {
@@ -369,7 +375,8 @@ func (c *class) learn(ctx context.Context, t *texts, held []question, plan strin
 	set := c.settings
 	b := newBatcher(t, set.Seed, c.pupil.Block(), set.Texts, set.Anchors, set.Context)
 	if len(b.usable) == 0 {
-		return History{}, ErrNoTexts
+		// There is nothing to go on with.
+		return History{}, errors.Join(ErrNoTexts, p.bench.remove())
 	}
 	var l learning
 	var h History
@@ -385,7 +392,7 @@ func (c *class) learn(ctx context.Context, t *texts, held []question, plan strin
 	}
 	var steps *stepper
 	err = c.do(func() (err error) {
-		if p.resume && p.bench.begun() {
+		if p.resume && p.bench.learned() {
 			h, err = p.bench.load(ctx, &l, plan)
 		} else {
 			err = l.begin(c.pupil)
@@ -472,14 +479,6 @@ func (c *class) check(ctx context.Context, l *learning, h *History, held []quest
 	live.Step = h.Step
 	h.Live = append(h.Live, live)
 	if len(h.Live) == 1 || live.Tau > h.Best.Tau {
-		if err := os.MkdirAll(string(b), 0o755); err != nil {
-			return &checkpoint.Error{Kind: checkpoint.KindNotWritable, Path: string(b), Err: err}
-		}
-		if len(h.Live) == 1 {
-			if err := checkpoint.WriteJSON(b.assignment(), c.begun); err != nil {
-				return err
-			}
-		}
 		if err := c.pupil.Save(ctx, b.best()); err != nil {
 			return err
 		}

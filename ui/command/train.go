@@ -6,8 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -114,15 +112,7 @@ func (t *terminal) job(l *lesson) (train.Job, library.Description, error) {
 			return train.Job{}, target, err
 		}
 	}
-	work := l.cache
-	if work == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return train.Job{}, target, err
-		}
-		work = filepath.Join(cache, "Firesteel", "training")
-	}
-	return train.Job{TargetDir: dir, Prompts: list, Out: l.out, Work: work, KeepWork: l.cache != "", Resume: l.resume, Replace: l.force, Settings: l.settings}, target, nil
+	return train.Job{TargetDir: dir, Prompts: list, Out: l.out, Work: l.cache, KeepWork: l.cache != "", Resume: l.resume, Replace: l.force, Settings: l.settings}, target, nil
 }
 
 func (t *terminal) train(ctx context.Context, c *command, args []string) error {

@@ -3,10 +3,8 @@ package window
 import (
 	"fmt"
 	"log/slog"
-	"strings"
 
 	"fyne.io/fyne/v2"
-	"fyne.io/fyne/v2/dialog"
 	"fyne.io/fyne/v2/widget"
 	"github.com/dustin/go-humanize"
 
@@ -21,16 +19,13 @@ import (
 
 // calibrateForm is what is asked before calibrating.
 type calibrateForm struct {
-	prompts    *widget.Entry
+	prompts    *source
 	rounds     *widget.RadioGroup
 	creativity *widget.RadioGroup
 }
 
 // efforts are how many checks can be looked at.
-var efforts = []struct {
-	label  string
-	rounds int
-}{
+var efforts = amounts{
 	{"a quick look: 1,000 checks", 1000},
 	{"usual: 4,000 checks", calibrate.DefaultRounds},
 	{"thorough: 20,000 checks", 20000},
@@ -51,41 +46,21 @@ func (w *Window) calibrate() {
 	}
 	w.closeSheet()
 	w.jobs.sheet = sheet.New("Calibrate")
-	f := &calibrateForm{prompts: widget.NewEntry()}
+	f := &calibrateForm{prompts: w.newSource()}
 	w.jobs.calibrating = f
-	f.prompts.SetPlaceHolder("those that come with Firesteel")
-	choose := look.NewTextButton("Choose a file…", func() {
-		pick := dialog.NewFileOpen(func(file fyne.URIReadCloser, err error) {
-			w.showSheet()
-			if file != nil {
-				f.prompts.SetText(file.URI().Path())
-				file.Close()
-			}
-		}, w.win)
-		w.showDialog(pick)
-	})
-	var labels []string
-	for _, e := range efforts {
-		labels = append(labels, e.label)
-	}
-	f.rounds = widget.NewRadioGroup(labels, nil)
-	f.rounds.Required = true
-	f.rounds.SetSelected(labels[1])
+	f.rounds = efforts.radio()
 	temperature := w.knobs.temperature.Value()
 	slider := fmt.Sprintf("about %.2f, as the slider is set", temperature)
 	options := []string{slider, likeliest}
 	if confidence.BandOf(temperature) == confidence.Bands[0] {
 		options = options[1:]
 	}
-	f.creativity = widget.NewRadioGroup(options, nil)
-	f.creativity.Required = true
-	f.creativity.SetSelected(options[0])
-	about := widget.NewLabel(fmt.Sprintf("Finds out how far %s can be trusted when it says how sure it is of a word, and what each caution brings with %s. "+
+	f.creativity = radio(options, 0)
+	about := look.Sentences(fmt.Sprintf("Finds out how far %s can be trusted when it says how sure it is of a word, and what each caution brings with %s. "+
 		"The words stay the target's, only their speed changes.", w.loadedName(drafter), w.loadedName(target)))
-	about.Wrapping = fyne.TextWrapWord
 	w.jobs.sheet.Show(look.Rows(16,
 		look.Tight(about),
-		sheet.Field("Prompts, one a line", look.Line(8, 0, f.prompts, choose)),
+		sheet.Field("Prompts", f.prompts.content),
 		sheet.Field("How long", look.Tight(f.rounds)),
 		sheet.Field("Creativity", look.Tight(f.creativity))),
 		w.closing("Close"), sheet.Button{Label: "Calibrate", Pressed: w.beginCalibrating, Main: true})
@@ -103,26 +78,21 @@ func (w *Window) loadedName(r role) string {
 // beginCalibrating begins the job that the form asks for.
 func (w *Window) beginCalibrating() {
 	f := w.jobs.calibrating
-	if f == nil || w.core == nil || w.jobs.running() {
+	if f == nil || w.core == nil || w.jobs.running() || w.models.loaded.Target == nil {
 		return
 	}
-	core, file := w.core, home(strings.TrimSpace(f.prompts.Text))
-	j := calibrate.Job{Temperature: w.knobs.temperature.Value()}
+	j := calibrate.Job{Temperature: w.knobs.temperature.Value(), Rounds: efforts.of(f.rounds)}
 	if f.creativity.Selected == likeliest {
 		j.Temperature = 0
 	}
-	for _, e := range efforts {
-		if e.label == f.rounds.Selected {
-			j.Rounds = e.rounds
-		}
-	}
-	var err error
-	if j.Prompts = prompts.Builtin(); file != "" {
-		if j.Prompts, err = prompts.Load(file); err != nil {
-			w.jobs.sheet.Note(oneLine(err), true)
-			return
-		}
-	}
+	f.prompts.read(w.models.loaded.Target.Dir, func(list []prompts.Prompt) {
+		j.Prompts = list
+		w.runCalibrating(j)
+	})
+}
+
+func (w *Window) runCalibrating(j calibrate.Job) {
+	core := w.core
 	t := w.begin("Calibrating "+w.loadedName(drafter), nil)
 	tell := func(p job.Progress) {
 		t.tell(p, func() string { return humanize.Comma(p.Done) + " of " + humanize.Comma(p.Total) + " checks" })

@@ -40,7 +40,7 @@ func TestCalibrateAndUse(t *testing.T) {
 	s.knobs.temperature.Type("0")
 	s.calibrate()
 	s.reads("Finds out how far Demo drafter can be trusted")
-	s.press("Calibrate")
+	s.starts("Calibrate")
 	s.until("it is done", func() bool { return !s.jobs.running() })
 	s.reads("on 2000 checks it was not fitted to")
 	s.reads("words per second")
@@ -69,9 +69,9 @@ func TestCalibratingWithAFileAtTheSlidersCreativity(t *testing.T) {
 	s := open(t, core)
 	s.knobs.temperature.Type("1")
 	s.calibrate()
-	s.jobs.calibrating.prompts.SetText(filepath.Join(t.TempDir(), "none.txt"))
+	s.jobs.calibrating.prompts.take(filepath.Join(t.TempDir(), "none.txt"))
 	s.press("Calibrate")
-	s.reads("There is nothing at")
+	s.until("it is refused", func() bool { return strings.Contains(texts(s.jobs.sheet.Content), "There is nothing at") })
 	if s.jobs.running() {
 		t.Fatal("it runs without prompts")
 	}
@@ -79,9 +79,9 @@ func TestCalibratingWithAFileAtTheSlidersCreativity(t *testing.T) {
 	if err := os.WriteFile(file, []byte("one\ntwo words\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.jobs.calibrating.prompts.SetText(file)
+	s.jobs.calibrating.prompts.take(file)
 	s.jobs.calibrating.rounds.SetSelected(efforts[0].label)
-	s.press("Calibrate")
+	s.starts("Calibrate")
 	s.until("it is done", func() bool { return !s.jobs.running() })
 	s.reads("on 500 checks")
 	for _, r := range core.requests {
@@ -99,7 +99,7 @@ func TestCalibratingCancelledFailedAndInTheBackground(t *testing.T) {
 	core := &scripted{generate: untilCancelled}
 	s := open(t, core)
 	s.calibrate()
-	s.press("Calibrate")
+	s.starts("Calibrate")
 	s.press("Cancel")
 	s.until("it is over", func() bool { return !s.jobs.running() })
 	s.reads("Cancelled. Nothing has changed.")
@@ -107,12 +107,12 @@ func TestCalibratingCancelledFailedAndInTheBackground(t *testing.T) {
 		return engine.Result{}, engine.ErrNotFinite
 	}
 	s.press("Start Again")
-	s.press("Calibrate")
+	s.starts("Calibrate")
 	s.until("it is over", func() bool { return !s.jobs.running() })
 	s.reads("make no sense")
 	core.generate = timid
 	s.press("Start Again")
-	s.press("Calibrate")
+	s.starts("Calibrate")
 	s.press("Go On in the Background")
 	if s.dialog != nil {
 		t.Error("the sheet is still open")

@@ -17,6 +17,7 @@ import (
 type jobs struct {
 	cancel context.CancelFunc // not nil while one runs
 	name   string             // what it does, for the status line and the question when quitting
+	after  string             // what becomes of it when the app is quit
 	sheet  *sheet.Sheet
 	open   dialog.Dialog // the sheet's dialog while it is on the screen
 	form   *quantizeForm
@@ -70,7 +71,7 @@ type task struct {
 func (w *Window) begin(name string, buttons func(cancel func()) []sheet.Button) *task {
 	t := &task{w: w, stage: name + " …", newest: latest{post: w.later}}
 	t.ctx, t.cancel = context.WithCancel(w.life)
-	w.jobs.cancel, w.jobs.name = t.cancel, name
+	w.jobs.cancel, w.jobs.name, w.jobs.after = t.cancel, name, "It leaves nothing behind and has to be started again."
 	if buttons == nil {
 		buttons = func(cancel func()) []sheet.Button { return []sheet.Button{{Label: "Cancel", Pressed: cancel}} }
 	}

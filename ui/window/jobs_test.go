@@ -65,6 +65,13 @@ func (s *stage) press(label string) {
 	test.Tap(findButton(s.t, s.jobs.sheet.Content, label))
 }
 
+// starts presses a button that has a job read its prompts and begin.
+func (s *stage) starts(label string) {
+	s.t.Helper()
+	s.press(label)
+	s.until("the job begins", s.jobs.running)
+}
+
 func (s *stage) reads(part string) {
 	s.t.Helper()
 	if all := texts(s.jobs.sheet.Content); !strings.Contains(all, part) {

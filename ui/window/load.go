@@ -189,9 +189,8 @@ func (w *Window) askLoad() {
 		return
 	}
 	v, _, _ := w.verdict()
-	text := widget.NewLabel(fmt.Sprintf("These models need %s and %s is free. %s may become very slow and other programs may be ended. %s",
+	text := look.Sentences(fmt.Sprintf("These models need %s and %s is free. %s may become very slow and other programs may be ended. %s",
 		look.MemoryGB(v.Needs), look.MemoryGB(v.Free), strings.ToUpper(look.Machine()[:1])+look.Machine()[1:], hintWords(v, false)))
-	text.Wrapping = fyne.TextWrapWord
 	ask := dialog.NewCustomConfirm("Does not fit", "Load anyway", "Don't load", look.Fixed(420, 0, text), func(yes bool) {
 		if yes {
 			w.loadChosen()

@@ -16,12 +16,13 @@ import (
 
 // menu keeps the entries that change.
 type menu struct {
-	main                       *fyne.MainMenu
-	stop, retry, load, unload  *fyne.MenuItem
-	recent                     *fyne.MenuItem
-	quantize, calibrate, train *fyne.MenuItem
-	themes, sizes              []*fyne.MenuItem
-	shown                      string // state that the bar was last drawn for
+	main                      *fyne.MainMenu
+	stop, retry, load, unload *fyne.MenuItem
+	recent                    *fyne.MenuItem
+	quantize, calibrate       *fyne.MenuItem
+	train, tune               *fyne.MenuItem
+	themes, sizes             []*fyne.MenuItem
+	shown                     string // state that the bar was last drawn for
 }
 
 func keys(k fyne.KeyName) fyne.Shortcut {
@@ -78,7 +79,8 @@ func (w *Window) makeMenu() {
 	m.quantize = entry("Quantize Drafter…", "", w.quantizeDrafter)
 	m.calibrate = entry("Calibrate…", "", w.calibrate)
 	m.train = entry("Train Drafter…", "", w.trainDrafter)
-	work := fyne.NewMenu("Jobs", m.quantize, m.calibrate, m.train)
+	m.tune = entry("Tune Drafter…", "", w.tuneDrafter)
+	work := fyne.NewMenu("Jobs", m.quantize, m.calibrate, m.train, m.tune)
 	m.main = fyne.NewMainMenu(model, work, view, help)
 	w.win.SetMainMenu(m.main)
 }
@@ -111,7 +113,8 @@ func (w *Window) showMenu() {
 	m.quantize.Disabled = w.core == nil
 	m.calibrate.Disabled = w.core == nil || !w.jobs.running() && (w.models.loaded.Drafter == nil || !w.models.loaded.Drafter.HasThreshold)
 	m.train.Disabled = w.core == nil || !w.jobs.running() && w.models.loaded.Target == nil
-	shown := fmt.Sprint(m.quantize.Disabled, m.calibrate.Disabled, m.train.Disabled, m.stop.Disabled, m.retry.Disabled, m.load.Disabled, m.unload.Disabled,
+	m.tune.Disabled = w.core == nil || !w.jobs.running() && !w.tunable()
+	shown := fmt.Sprint(m.quantize.Disabled, m.calibrate.Disabled, m.train.Disabled, m.tune.Disabled, m.stop.Disabled, m.retry.Disabled, m.load.Disabled, m.unload.Disabled,
 		w.settings.RecentTargets, w.models.missing, w.models.builtin, w.theme.Mode, w.settings.TextSize)
 	if shown != m.shown {
 		m.shown = shown
@@ -172,7 +175,7 @@ func (w *Window) showSettings() {
 	}
 	sizes.OnChanged = func(string) { w.setTextSize(settings.TextSizes[sizes.SelectedIndex()]) }
 	form := widget.NewForm(widget.NewFormItem("Theme", themes), widget.NewFormItem("Text size", sizes))
-	w.showDialog(dialog.NewCustom("Settings", "Done", look.Fixed(360, 0, form), w.win))
+	w.showDialog(dialog.NewCustom("Settings", "Done", look.Fixed(420, 0, look.Rows(2*look.Unit, form, w.chatSettings())), w.win))
 }
 
 // showDialog shows a dialog in place of any other; the keyboard returns to the prompt when it
@@ -238,10 +241,9 @@ func (w *Window) showAbout() {
 	if version != "" {
 		version = "Version " + version + ". "
 	}
-	text := widget.NewLabel(version + "A large model decides every word; a small drafter guesses several ahead, and the large one checks the guesses at once. " +
+	text := look.Sentences(version + "A large model decides every word; a small drafter guesses several ahead, and the large one checks the guesses at once. " +
 		"The text is the large model's, only sooner. Everything happens on " + look.Machine() + ".\n\n" +
 		"Firesteel and the models that come with it are under the Apache License 2.0. " +
 		"It computes with MLX (MIT) and is drawn with Fyne (BSD). The demo was trained on text written by SmolLM2-135M-Instruct (Apache 2.0).")
-	text.Wrapping = fyne.TextWrapWord
 	w.showDialog(dialog.NewCustom("Firesteel", "Close", look.Fixed(460, 0, text), w.win))
 }

@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/widget"
 
 	"firesteel/core/job"
@@ -58,18 +56,15 @@ func (w *Window) quantizeDrafter() {
 		return
 	}
 	w.jobs.sheet = sheet.New("Quantize Drafter")
-	f := &quantizeForm{from: look.NewText(""), about: look.Caption(""), to: widget.NewEntry(), sizes: widget.NewLabel("")}
+	f := &quantizeForm{from: look.NewText(""), about: look.Caption(""), to: widget.NewEntry(), sizes: look.Sentences("")}
 	w.jobs.form = f
 	f.from.Bold, f.from.Shrink, f.about.Shrink = true, true, true
-	f.sizes.Wrapping = fyne.TextWrapWord
 	f.to.OnChanged = func(string) { f.typed = true; w.planQuantizing() }
 	var labels []string
 	for _, p := range precisions {
 		labels = append(labels, p.label)
 	}
-	f.bits = widget.NewRadioGroup(labels, nil)
-	f.bits.Required = true
-	f.bits.SetSelected(labels[0])
+	f.bits = radio(labels, 0)
 	f.bits.OnChanged = func(string) { w.nameDestination(); w.planQuantizing() }
 	other := look.NewTextButton("Choose another…", func() {
 		w.browseFor("Choose the folder of a drafter", w.startFolder(drafter), func(dir string) {
@@ -127,38 +122,16 @@ func (w *Window) quantizeFrom(dir string) {
 	})
 }
 
-// nameDestination proposes a folder beside the source whose name says what it is; for the drafter
-// that comes with the app, one in the person's own folder.
+// nameDestination proposes a folder, unless the person has named one.
 func (w *Window) nameDestination() {
 	f := w.jobs.form
 	if f.typed || f.source.Dir == "" {
 		return
 	}
-	parent := filepath.Dir(f.source.Dir)
-	if f.builtin {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return
-		}
-		parent = filepath.Join(home, ownFolder)
-	}
-	base := filepath.Join(parent, f.source.Name+" "+precisions[f.selected()].name)
-	name := base
-	for i := 2; exists(name); i++ {
-		name = fmt.Sprintf("%s (%d)", base, i)
-	}
 	changed := f.to.OnChanged
 	f.to.OnChanged = nil
-	f.to.SetText(name)
+	f.to.SetText(proposed(f.source, f.builtin, precisions[f.selected()].name))
 	f.to.OnChanged = changed
-}
-
-// ownFolder is where models go that the person makes from the built-in ones, in the home folder.
-const ownFolder = "Firesteel"
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
 
 func (f *quantizeForm) selected() int {
@@ -194,16 +167,6 @@ func (w *Window) planQuantizing() {
 			w.jobs.sheet.Buttons(w.formButtons()...)
 		})
 	})
-}
-
-// home writes ~ out.
-func home(path string) string {
-	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == filepath.Separator) {
-		if dir, err := os.UserHomeDir(); err == nil {
-			return dir + rest
-		}
-	}
-	return path
 }
 
 // trial is how a drafter did on a few prompts; 0 where it was not tried.

@@ -13,7 +13,6 @@ import (
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/app"
 	"fyne.io/fyne/v2/dialog"
-	"fyne.io/fyne/v2/widget"
 
 	"firesteel/ui/window/look"
 	"firesteel/ui/window/settings"
@@ -99,17 +98,16 @@ func (w *Window) quit() {
 	at := ""
 	switch {
 	case w.writing.turn != nil && w.jobs.running():
-		at = "An answer is being written and a job is at work (" + w.jobs.name + "). What is written is kept; the job leaves nothing behind and has to be started again."
+		at = "An answer is being written and a job is at work (" + w.jobs.name + "). What is written is kept. About the job: " + w.jobs.after
 	case w.writing.turn != nil:
 		at = "An answer is being written. What is there so far is kept and offered at the next start."
 	case w.jobs.running():
-		at = w.jobs.name + " is not done. It leaves nothing behind and has to be started again."
+		at = w.jobs.name + " is not done. " + w.jobs.after
 	default:
 		w.leave()
 		return
 	}
-	text := widget.NewLabel(at)
-	text.Wrapping = fyne.TextWrapWord
+	text := look.Sentences(at)
 	w.showDialog(dialog.NewCustomConfirm("Quit now?", "Quit", "Keep going", look.Fixed(400, 0, text), func(yes bool) {
 		if yes {
 			w.leave()

@@ -54,7 +54,7 @@ type Window struct {
 	load     load
 	writing  writing
 	jobs     jobs
-	trainer  trainer
+	teachers teachers
 	journal  *journal.Journal
 	changes  int             // of the journal, counted
 	left     *fyne.Container // what an earlier run left unfinished
@@ -76,7 +76,7 @@ type Window struct {
 func newWindow(a fyne.App, o Options, s settings.Settings, post func(func())) *Window {
 	w := &Window{options: o, app: a, settings: s, post: post}
 	w.life, w.end = context.WithCancel(context.Background())
-	w.trainer = train.Run
+	w.teachers = teachers{train.Run, train.Tune}
 	w.saver = newSaver(o.SettingsPath)
 	w.journal = journal.In(w.keepIn())
 	w.theme = &look.Theme{Mode: look.Mode(s.Theme), Scale: float32(s.TextSize) / 100}

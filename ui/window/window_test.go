@@ -50,6 +50,7 @@ func TestFirstStart(t *testing.T) {
 	if card.Name != "Demo drafter" || card.Detail != "γ 7" || card.About != "DeepSpec · bf16 · 11 MB" {
 		t.Errorf("the drafter's card says %+v", card)
 	}
+	s.until("memory is read", func() bool { return s.models.reading.MachineTotal > 0 })
 	if s.load.button.Text != "Loaded" || !s.load.button.Disabled() || !strings.HasPrefix(s.load.bill.Text(), "fits · 0.") {
 		t.Errorf("the button says %q beside %q", s.load.button.Text, s.load.bill.Text())
 	}

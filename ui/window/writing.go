@@ -197,6 +197,7 @@ func (w *Window) write() {
 	if g.MinP != nil {
 		request.MinP = *g.MinP
 	}
+	writer := w.models.loaded.Target.Dir
 	f := &feed{post: w.later}
 	f.apply = func(b batch) { w.apply(t, b) }
 	w.say("Reading your text …")
@@ -216,6 +217,9 @@ func (w *Window) write() {
 		}
 		w.later(func() {
 			f.flush()
+			if err == nil && result.Stop == engine.StopToken {
+				w.keepChat(request.Messages, result.Text, writer)
+			}
 			w.ended(t, result, left, err)
 		})
 	})

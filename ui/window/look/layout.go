@@ -4,6 +4,7 @@ import (
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/container"
 	"fyne.io/fyne/v2/layout"
+	"fyne.io/fyne/v2/widget"
 )
 
 // rows stacks objects at the full width, gap apart. Unlike Fyne's box it asks each object
@@ -112,6 +113,13 @@ func Pad(top, bottom, left, right float32, o fyne.CanvasObject) *fyne.Container 
 
 // Tight takes away the space that Fyne's labels keep around their text.
 func Tight(o fyne.CanvasObject) *fyne.Container { return Pad(-Inset, -Inset, -Inset, -Inset, o) }
+
+// Sentences returns text that is wrapped to the width it gets.
+func Sentences(text string) *widget.Label {
+	l := widget.NewLabel(text)
+	l.Wrapping = fyne.TextWrapWord
+	return l
+}
 
 // fixed gives its only object a width, or a height, of its own choosing (0: as it needs).
 type fixed struct{ width, height float32 }

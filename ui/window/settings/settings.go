@@ -28,6 +28,8 @@ type Settings struct {
 	NoDrafter      bool     `json:"no_drafter,omitempty"` // the person chose to write without one
 	RecentTargets  []string `json:"recent_targets,omitempty"`
 	RecentDrafters []string `json:"recent_drafters,omitempty"`
+
+	KeepChats bool `json:"keep_chats,omitempty"` // for jobs to learn from
 }
 
 // Text sizes that can be chosen, in percent.

@@ -38,8 +38,7 @@ type Sheet struct {
 
 // New is a sheet of that title, empty yet.
 func New(title string) *Sheet {
-	s := &Sheet{Title: title, body: look.Rows(12), note: widget.NewLabel(""), bar: look.NewBar(), stage: look.NewText(""), left: look.Caption("")}
-	s.note.Wrapping = fyne.TextWrapWord
+	s := &Sheet{Title: title, body: look.Rows(12), note: look.Sentences(""), bar: look.NewBar(), stage: look.NewText(""), left: look.Caption("")}
 	s.stage.Shrink = true
 	s.buttons = container.NewHBox()
 	s.progress = look.Rows(8, s.stage, s.bar, s.left)
@@ -124,12 +123,9 @@ func (s *Sheet) Progress(stage string, share float64, detail string) {
 
 // Ended shows how it ended, in one sentence, with a second that is smaller.
 func (s *Sheet) Ended(sentence, more string, buttons ...Button) {
-	first := widget.NewLabel(sentence)
-	first.Wrapping = fyne.TextWrapWord
-	rows := []fyne.CanvasObject{look.Tight(first)}
+	rows := []fyne.CanvasObject{look.Tight(look.Sentences(sentence))}
 	if more != "" {
-		second := widget.NewLabel(more)
-		second.Wrapping = fyne.TextWrapWord
+		second := look.Sentences(more)
 		second.SizeName = theme.SizeNameCaptionText
 		rows = append(rows, look.Tight(second))
 	}
