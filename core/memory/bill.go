@@ -5,13 +5,12 @@ import "firesteel/core/library"
 // Bill is what a pair of models will need, in bytes.
 type Bill struct {
 	Target  int64 // weights
-	Drafter int64 // weights; 0 without a drafter
+	Drafter int64 // weights, less those that it shares with the target; 0 without a drafter
 	Context int64 // keys and values of both at the chosen length
 	Working int64 // what a step needs besides; an estimate
 
 	// What could be saved, for hints; 0 where there is nothing to save or it is not known.
 	DrafterAt4Bit int64 // what the drafter's weights would take at 4 bits
-	Shareable     int64 // drafter's embedding and head, where the target's would do
 	Tokens        int   // the context length that Context is for
 	TokenBytes    int64 // how much of Context each further token takes
 }
@@ -53,7 +52,8 @@ func element(d library.Description, elementSize int) int {
 	return elementSize
 }
 
-// BillFor makes the bill for a target, a drafter (nil for none) and a context of so many tokens. cpu
+// BillFor makes the bill for a target, a drafter (nil for none; see tables.Held for one that shares the
+// target's tables) and a context of so many tokens. cpu
 // says that the work is done in float32, with 16-bit weights widened as they are loaded.
 func BillFor(target library.Description, drafter *library.Description, tokens int, cpu bool) Bill {
 	size := 2

@@ -200,13 +200,6 @@ func TestHints(t *testing.T) {
 	if h := find(v, QuantizeDrafter); h == nil || h.Saves < 4*gb || h.Saves > 5*gb || v.Hints[0].Remedy != QuantizeDrafter {
 		t.Errorf("%+v", v.Hints)
 	}
-	if find(v, ShareTables) != nil {
-		t.Error("sharing is offered though nothing says that it can be done")
-	}
-	b.Shareable = 4 * gb
-	if h := find(Judge(b, mac), ShareTables); h == nil || h.Saves != 4*gb {
-		t.Errorf("%+v", Judge(b, mac).Hints)
-	}
 	// With a 4-bit target and a 4-bit drafter it fits.
 	small := drafter12(19 * gb / 10)
 	small.HalfBytes = 0

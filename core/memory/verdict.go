@@ -33,7 +33,6 @@ type Remedy int
 
 const (
 	QuantizeDrafter Remedy = iota // make the drafter 4-bit
-	ShareTables                   // use the target's embedding and head for the drafter
 	ShortenContext                // to Hint.Tokens
 	CloseOthers                   // quit other programs
 	LeaveDrafter                  // load the target alone
@@ -122,9 +121,6 @@ func hints(b Bill, over int64, fitsIfOthersClose bool) []Hint {
 	if b.Drafter > 0 && b.DrafterAt4Bit > 0 {
 		add(Hint{Remedy: QuantizeDrafter, Saves: b.Drafter - b.DrafterAt4Bit})
 	}
-	if b.Drafter > 0 {
-		add(Hint{Remedy: ShareTables, Saves: min(b.Shareable, b.Drafter)})
-	}
 	if b.TokenBytes > 0 && b.Tokens > shortestContext {
 		// Halved until it is enough, so that the number is one that people know.
 		tokens := b.Tokens
@@ -139,7 +135,7 @@ func hints(b Bill, over int64, fitsIfOthersClose bool) []Hint {
 	// With all of that done it may still be too much. What the drafter gives can't be more than it takes.
 	var ofDrafter, others int64
 	for _, h := range list {
-		if h.Remedy == QuantizeDrafter || h.Remedy == ShareTables {
+		if h.Remedy == QuantizeDrafter {
 			ofDrafter += h.Saves
 		} else {
 			others += h.Saves

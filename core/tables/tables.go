@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"firesteel/core/library"
 	"firesteel/models/checkpoint"
 	"firesteel/models/nn"
 )
@@ -63,6 +64,47 @@ func Shared(ctx context.Context, target, drafter *checkpoint.Folder, place strin
 	}
 	keep(place, key, shared)
 	return shared, nil
+}
+
+// Held describes what the drafter will take once it is loaded beside target: less than it has on the
+// disk where its tables are known, by what is kept in place, to be the target's.
+func Held(target, drafter library.Description, place string) library.Description {
+	t, err := checkpoint.Open(target.Dir)
+	if err != nil {
+		return drafter
+	}
+	defer t.Close()
+	d, err := checkpoint.Open(drafter.Dir)
+	if err != nil {
+		return drafter
+	}
+	defer d.Close()
+	pairs, ok := match(t, d)
+	if !ok {
+		return drafter
+	}
+	if key, err := key(t, d); err != nil {
+		return drafter
+	} else if shared, _ := recall(place, key); !shared {
+		return drafter
+	}
+	for _, p := range pairs {
+		for i, part := range p.ours.parts {
+			drafter.TensorBytes -= part.Size
+			if part.DType.Float() && part.DType.Size() == 2 {
+				drafter.HalfBytes -= part.Size
+			}
+			if i > 0 {
+				continue
+			}
+			numbers := part.Elements()
+			if p.ours.q != nil {
+				numbers = numbers * 32 / int64(p.ours.q.Bits)
+			}
+			drafter.Parameters -= numbers
+		}
+	}
+	return drafter
 }
 
 // table is one stored table, plain or packed.

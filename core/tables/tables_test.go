@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"firesteel/core/library"
 	"firesteel/core/quantize"
 	"firesteel/core/thread"
 	"firesteel/models/checkpoint"
@@ -115,6 +116,37 @@ func TestShared(t *testing.T) {
 	}
 	if shared(t, w, demoTarget, dir, "") {
 		t.Error("another cap went unnoticed")
+	}
+}
+
+func TestHeldIsLessOnceTheTablesAreKnown(t *testing.T) {
+	w, err := thread.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	describe := func(dir string) library.Description {
+		d, err := library.Describe(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	target, drafter, place := describe(demoTarget), describe(demoDrafter), t.TempDir()
+	if d := Held(target, drafter, place); d.TensorBytes != drafter.TensorBytes {
+		t.Error("it is less before anyone has looked")
+	}
+	shared(t, w, demoTarget, demoDrafter, place)
+	d := Held(target, drafter, place)
+	// Two tables of 4096 rows of 256 bf16 values.
+	const numbers = 2 * 4096 * 256
+	if drafter.TensorBytes-d.TensorBytes != 2*numbers || drafter.HalfBytes-d.HalfBytes != 2*numbers || drafter.Parameters-d.Parameters != numbers {
+		t.Errorf("%d of %d bytes, %d of %d parameters", d.TensorBytes, drafter.TensorBytes, d.Parameters, drafter.Parameters)
+	}
+	four := smaller(t, w, demoDrafter, checkpoint.Quantization{Bits: 4, GroupSize: 64})
+	shared(t, w, demoTarget, four, place)
+	if d := describe(four); Held(target, d, place).TensorBytes != d.TensorBytes {
+		t.Error("tables of its own are left out")
 	}
 }
 

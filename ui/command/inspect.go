@@ -11,6 +11,7 @@ import (
 
 	"firesteel/core/library"
 	"firesteel/core/memory"
+	"firesteel/core/tables"
 )
 
 // gigabytes shows memory the way the system does: units of 2³⁰ bytes, called GB.
@@ -35,6 +36,10 @@ func (t *terminal) inspect(_ context.Context, c *command, args []string) error {
 		return err
 	}
 	target, drafter, partner := partners(d)
+	if place, err := tables.Place(); err == nil && drafter != nil && target.Kind == library.Target {
+		held := tables.Held(target, *drafter, place)
+		drafter = &held
+	}
 	bill := memory.BillFor(target, drafter, billedContext(target), onProcessor)
 	reading := memory.Read()
 	verdict := memory.Judge(bill, memory.Machine{Total: reading.MachineTotal, Available: reading.Available})

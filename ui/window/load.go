@@ -14,6 +14,7 @@ import (
 	"firesteel/core/engine"
 	"firesteel/core/library"
 	"firesteel/core/memory"
+	"firesteel/core/tables"
 	"firesteel/ui/window/look"
 )
 
@@ -100,6 +101,9 @@ func (w *Window) verdict() (v memory.Verdict, b memory.Bill, ok bool) {
 	if t.Context > 0 {
 		tokens = min(tokens, t.Context)
 	}
+	if d != nil && w.models.held != nil {
+		d = w.models.held
+	}
 	b = memory.BillFor(*t, d, tokens, w.core == nil || onProcessor(w.core.Device()))
 	m := w.models.reading
 	// What is loaded stays until the new pair is complete, so it frees nothing; the pair that
@@ -109,6 +113,17 @@ func (w *Window) verdict() (v memory.Verdict, b memory.Bill, ok bool) {
 		free += m.Active + m.Cache
 	}
 	return memory.Judge(b, memory.Machine{Total: m.MachineTotal, Available: free}), b, true
+}
+
+// held describes what a drafter will take beside a target, as far as that is known before loading;
+// nil without both.
+func held(t, d *library.Description) *library.Description {
+	place, err := tables.Place()
+	if t == nil || d == nil || err != nil {
+		return d
+	}
+	less := tables.Held(*t, *d, place)
+	return &less
 }
 
 func (w *Window) tooLarge() bool {
@@ -233,7 +248,13 @@ func (w *Window) loadChosen() {
 	w.spawn(func() {
 		defer cancel()
 		loaded, err := core.Load(ctx, request)
-		w.later(func() { w.loadEnded(loaded, chosen, err) })
+		weight := held(chosen[target], chosen[drafter]) // known better now
+		w.later(func() {
+			if chosen == [2]*library.Description{w.models.choices[target].what, w.models.choices[drafter].what} {
+				w.models.held = weight
+			}
+			w.loadEnded(loaded, chosen, err)
+		})
 	})
 }
 

@@ -51,10 +51,11 @@ type models struct {
 	loaded  engine.Loaded
 	// loadedWhat describes what is loaded, for defaults and comparison.
 	loadedWhat [2]*library.Description
-	pairErr    error           // why the two chosen don't go together
-	note       string          // under the drafter, about how it was chosen
-	reading    engine.Memory   // the newest one
-	missing    map[string]bool // recent folders that aren't there now
+	pairErr    error                // why the two chosen don't go together
+	held       *library.Description // the drafter chosen, as it will be in memory beside the target
+	note       string               // under the drafter, about how it was chosen
+	reading    engine.Memory        // the newest one
+	missing    map[string]bool      // recent folders that aren't there now
 }
 
 const (
@@ -140,6 +141,7 @@ func (w *Window) look(dirs [2]string, find string, load bool) {
 		if t, d := found[target].what, found[drafter].what; t != nil && d != nil {
 			pairErr = library.CheckPair(*t, *d)
 		}
+		weight := held(found[target].what, found[drafter].what)
 		w.later(func() {
 			for r := range found {
 				if m.choices[r].turn != turns[r] {
@@ -150,7 +152,7 @@ func (w *Window) look(dirs [2]string, find string, load bool) {
 				found[r].turn = turns[r]
 				m.choices[r] = found[r]
 			}
-			m.pairErr, m.note = pairErr, note
+			m.pairErr, m.note, m.held = pairErr, note, weight
 			w.showAll()
 			if load && w.usable() && !w.tooLarge() {
 				w.loadChosen()
