@@ -59,7 +59,7 @@ lint: setup ## formatting, vet, staticcheck, which package may import which
 check-darwin: ## type-check the macOS side
 	@scripts/check-darwin.sh
 
-check-window: ## open the window on a display of its own, type, look, close
+check-window: ## open the window on a display of its own, type, look, close it by every route
 	@scripts/setup.sh window
 	$(go_build) -tags "$(tags)" -o .deps/firesteel-checked .
 	@scripts/window-smoke.sh .deps/firesteel-checked
