@@ -54,7 +54,9 @@ func Start() (*Thread, error) {
 	return t, <-ready
 }
 
-// Do runs f on the thread and waits for it. If ctx ends before f has begun, f never runs.
+// Do runs f on the thread and waits for it. If ctx ends before f has begun, f never runs; an
+// error of an f whose ctx ended meanwhile is also ctx's: whatever else it says may come of that, as
+// when one interrupt ends both this program and a compiler that MLX had started.
 func (t *Thread) Do(ctx context.Context, f func() error) error {
 	done := make(chan error, 1)
 	job := func() {
@@ -67,7 +69,11 @@ func (t *Thread) Do(ctx context.Context, f func() error) error {
 	}
 	select {
 	case t.work <- job:
-		return <-done
+		err := <-done
+		if end := ctx.Err(); err != nil && end != nil && !errors.Is(err, end) {
+			err = fmt.Errorf("%w: %w", end, err)
+		}
+		return err
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-t.closed:

@@ -97,9 +97,10 @@ func Run(args []string, in io.Reader, out, errs io.Writer, o Options) int {
 		fmt.Fprintln(errs, "firesteel: stopped; what was written is above.")
 		return cancelled
 	}
-	fmt.Fprintf(errs, "firesteel: %s\n", words.Explain(err))
-	if os.Getenv("FIRESTEEL_DETAILS") != "" {
-		fmt.Fprintln(errs, err)
+	explained := words.Explain(err)
+	fmt.Fprintf(errs, "firesteel: %s\n", explained)
+	if explained.Open() || os.Getenv("FIRESTEEL_DETAILS") != "" {
+		fmt.Fprintln(errs, explained.Details)
 	}
 	return failed
 }

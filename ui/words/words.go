@@ -40,6 +40,9 @@ func (s Sentence) String() string {
 	return s.What + " " + s.Next
 }
 
+// Open says that the sentence alone helps nobody: the details have to be shown too.
+func (s Sentence) Open() bool { return strings.Contains(s.Next, "details") }
+
 // Explain puts err into words. It must not be nil.
 func Explain(err error) Sentence {
 	what, next := explain(err)

@@ -64,3 +64,16 @@ func TestFoldersAreNamed(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlySentencesThatPointToTheDetailsAreOpen(t *testing.T) {
+	for err, open := range map[error]bool{
+		errors.New("mlx: matmul"):                                   true,
+		&thread.PanicError{Value: ""}:                               true,
+		engine.ErrEmptyPrompt:                                       false,
+		&fs.PathError{Op: "write", Path: "/m", Err: syscall.ENOSPC}: false,
+	} {
+		if s := Explain(err); s.Open() != open {
+			t.Errorf("%v: %q leaves its reader without the details: %v", err, s, s.Open())
+		}
+	}
+}
