@@ -65,6 +65,11 @@ func (t *Thread) Do(ctx context.Context, f func() error) error {
 				done <- &PanicError{r, string(debug.Stack())}
 			}
 		}()
+		// Asked for here as well, since select takes any of its cases that are ready.
+		if err := ctx.Err(); err != nil {
+			done <- err
+			return
+		}
 		done <- f()
 	}
 	select {
