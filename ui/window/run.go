@@ -1,11 +1,13 @@
 package window
 
 import (
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -56,6 +58,7 @@ func Run(o Options) (err error) {
 	if dir, err := os.UserCacheDir(); err == nil {
 		os.MkdirAll(filepath.Join(dir, "fyne"), 0o700)
 	}
+	dropCutOff(preferences())
 	a := app.NewWithID(ID)
 	if len(o.Icon) > 0 {
 		a.SetIcon(fyne.NewStaticResource("Icon.png", o.Icon))
@@ -91,6 +94,29 @@ func Run(o Options) (err error) {
 	over.Store(true)
 	w.shutDown()
 	return nil
+}
+
+// preferences is the file that Fyne remembers things of its own in, such as the folder browsed last;
+// "" where there is none.
+func preferences() string {
+	dir, err := os.UserConfigDir()
+	if runtime.GOOS == "darwin" {
+		if dir, err = os.UserHomeDir(); err == nil {
+			dir = filepath.Join(dir, "Library", "Preferences")
+		}
+	}
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "fyne", ID, "preferences.json")
+}
+
+// dropCutOff removes a JSON file that is not whole. Fyne empties its preferences before it writes
+// them anew, each time the app ends, and complains at the next start where it got no further.
+func dropCutOff(path string) {
+	if data, err := os.ReadFile(path); err == nil && !json.Valid(data) {
+		os.Remove(path)
+	}
 }
 
 // quit ends the app from the window or the menu; it asks while something is at work.
