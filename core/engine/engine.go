@@ -59,6 +59,7 @@ const cacheShare = 16
 type Engine struct {
 	thread *thread.Thread
 	device string
+	onGPU  bool
 	// Ends every piece of work when the engine closes.
 	life context.Context
 	end  context.CancelFunc
@@ -98,11 +99,11 @@ func Start() (*Engine, error) {
 	e := &Engine{thread: t}
 	e.life, e.end = context.WithCancel(context.Background())
 	err = t.Do(e.life, func() error {
-		e.device = mlxbind.DeviceName()
+		e.device, e.onGPU = mlxbind.DeviceName(), mlxbind.OnGPU()
 		if total := memory.Read().MachineTotal; total > 0 {
 			mlxbind.SetCacheLimit(total / cacheShare)
 		}
-		if !mlxbind.OnGPU() {
+		if !e.onGPU {
 			// On a processor MLX builds fused kernels with the system's compiler.
 			if _, err := exec.LookPath("g++"); err != nil && runtime.GOOS == "linux" {
 				slog.Warn("no C++ compiler: kernels are not fused")
@@ -120,6 +121,10 @@ func Start() (*Engine, error) {
 
 // Device names the chip that does the work.
 func (e *Engine) Device() string { return e.device }
+
+// OnGPU tells whether that chip is a GPU rather than the processor, which works in float32: there
+// weights of 16 bits take twice the memory.
+func (e *Engine) OnGPU() bool { return e.onGPU }
 
 // Close cancels what runs, waits for the step at hand, frees everything and ends the thread.
 func (e *Engine) Close() error {

@@ -24,6 +24,7 @@ type Core interface {
 	Generate(ctx context.Context, r engine.Request, emit func(engine.Event)) (engine.Result, error)
 	Loaded() engine.Loaded
 	Device() string
+	OnGPU() bool
 	// Do runs a job's work on the inference thread.
 	Do(ctx context.Context, f func() error) error
 	Memory() engine.Memory

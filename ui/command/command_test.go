@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"firesteel/core/engine"
+	"firesteel/core/memory"
 )
 
 // scripted stands in for the engine: it records what it is asked and writes a fixed text.
@@ -19,6 +20,7 @@ type scripted struct {
 	load    engine.LoadRequest
 	request engine.Request
 	err     error
+	onGPU   bool
 	closed  bool
 }
 
@@ -36,6 +38,7 @@ func (c *scripted) Generate(_ context.Context, r engine.Request, emit func(engin
 }
 func (c *scripted) Loaded() engine.Loaded                      { return c.loaded }
 func (c *scripted) Device() string                             { return "nothing" }
+func (c *scripted) OnGPU() bool                                { return c.onGPU }
 func (c *scripted) Memory() engine.Memory                      { return engine.Memory{ProcessPeak: 99} }
 func (c *scripted) Close() error                               { c.closed = true; return nil }
 func (c *scripted) Do(_ context.Context, f func() error) error { return f() }
@@ -210,6 +213,27 @@ func TestInspect(t *testing.T) {
 		if !json.Valid([]byte(out)) {
 			t.Errorf("%q is not JSON", out)
 		}
+	}
+}
+
+// On a processor weights of 16 bits are widened, so that a model takes twice the memory.
+func TestInspectBillsForTheDevice(t *testing.T) {
+	var weights [2]int64
+	for i, onGPU := range []bool{true, false} {
+		c := newScripted()
+		c.onGPU = onGPU
+		var told struct{ Bill memory.Bill }
+		_, out, errs := follow(c, "", "inspect", "--json", "../../models/demo/pair/target")
+		if err := json.Unmarshal([]byte(out), &told); err != nil {
+			t.Fatal(err, errs)
+		}
+		weights[i] = told.Bill.Target
+		if !c.closed {
+			t.Error("what was opened to ask was not closed")
+		}
+	}
+	if weights[0] == 0 || weights[1] != 2*weights[0] {
+		t.Errorf("weights on a GPU and on a processor: %d", weights)
 	}
 }
 

@@ -10,9 +10,6 @@ import (
 	"firesteel/core/memory"
 )
 
-// onProcessor: away from a Mac, weights are widened and the work done by the processor.
-const onProcessor = runtime.GOOS != "darwin"
-
 func (t *terminal) doctor(ctx context.Context, c *command, args []string) error {
 	f := t.flags(c)
 	if err := t.parse(c, f, args); err != nil {

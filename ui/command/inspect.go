@@ -40,7 +40,7 @@ func (t *terminal) inspect(_ context.Context, c *command, args []string) error {
 		held := tables.Held(target, *drafter, place)
 		drafter = &held
 	}
-	bill := memory.BillFor(target, drafter, billedContext(target), onProcessor)
+	bill := memory.BillFor(target, drafter, billedContext(target), !t.onGPU())
 	reading := memory.Read()
 	verdict := memory.Judge(bill, memory.Machine{Total: reading.MachineTotal, Available: reading.Available})
 	if *asJSON {
@@ -95,6 +95,16 @@ func (t *terminal) inspect(_ context.Context, c *command, args []string) error {
 		bill.Tokens, gigabytes(bill.Context), gigabytes(bill.Working))
 	row("", "%s; %s free of %s", verdict.Level, gigabytes(reading.Available), gigabytes(reading.MachineTotal))
 	return w.Flush()
+}
+
+// onGPU tells whether models would run on a GPU here; where nothing can run them, that they would not.
+func (t *terminal) onGPU() bool {
+	core, err := t.Open()
+	if err != nil {
+		return false
+	}
+	defer core.Close()
+	return core.OnGPU()
 }
 
 func heads(d library.Description) string {

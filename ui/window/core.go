@@ -30,6 +30,7 @@ type Core interface {
 	// Do runs a piece of a job's work between texts.
 	Do(ctx context.Context, f func() error) error
 	Device() string
+	OnGPU() bool
 	Close() error
 }
 

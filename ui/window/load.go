@@ -104,7 +104,7 @@ func (w *Window) verdict() (v memory.Verdict, b memory.Bill, ok bool) {
 	if d != nil && w.models.held != nil {
 		d = w.models.held
 	}
-	b = memory.BillFor(*t, d, tokens, w.core == nil || onProcessor(w.core.Device()))
+	b = memory.BillFor(*t, d, tokens, w.core == nil || !w.core.OnGPU())
 	m := w.models.reading
 	// What is loaded stays until the new pair is complete, so it frees nothing; the pair that
 	// is loaded already needs nothing more.

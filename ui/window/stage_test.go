@@ -110,6 +110,7 @@ func (s *scripted) Recalibrate(_ context.Context, dir string) (engine.Loaded, er
 func (s *scripted) Do(_ context.Context, f func() error) error { return f() }
 
 func (s *scripted) Device() string { return "CPU" }
+func (s *scripted) OnGPU() bool    { return false }
 func (s *scripted) Close() error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

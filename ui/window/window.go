@@ -258,17 +258,6 @@ func deviceWords(name string) string {
 	return strings.NewReplacer("(R)", "", "(TM)", "", " CPU", "").Replace(name)
 }
 
-// onProcessor says whether the chip of that name is a processor, where numbers take twice the
-// memory, rather than a graphics chip.
-func onProcessor(name string) bool {
-	for _, graphics := range []string{"Apple", "NVIDIA", "GPU"} {
-		if strings.Contains(name, graphics) {
-			return false
-		}
-	}
-	return true
-}
-
 // spawn runs f on a goroutine of its own that closing the window waits for.
 func (w *Window) spawn(f func()) { w.work.Go(f) }
 
