@@ -219,7 +219,9 @@ func (w *Window) loadChosen() {
 	if w.core == nil || !w.usable() || w.load.cancel != nil {
 		return
 	}
-	w.stop()
+	if !w.writing.waiting { // a prompt that waits for a model waits for this one
+		w.stop()
+	}
 	ctx, cancel := context.WithCancel(w.life)
 	l, core := &w.load, w.core
 	chosen := [2]*library.Description{w.models.choices[target].what, w.models.choices[drafter].what}

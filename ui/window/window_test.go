@@ -107,6 +107,27 @@ func TestSendWhileLoading(t *testing.T) {
 	}
 }
 
+// A prompt sent while the folders are still being looked at waits until they are loaded.
+func TestSendWhileStarting(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "settings.json")
+	dir := filepath.Join(t.TempDir(), "my own")
+	copyFolder(t, filepath.Join(pairFolder, "target"), dir)
+	if err := (settings.Settings{Target: dir, NoDrafter: true}).Save(path); err != nil {
+		t.Fatal(err)
+	}
+	core := &scripted{}
+	s := openWith(t, core, path)
+	s.typeAndSend("Hello")
+	s.until("the folders are looked at", s.choosing)
+	if s.idle() {
+		t.Fatal("the prompt was not taken")
+	}
+	s.until("it has ended", s.idle)
+	if s.lastAnswer() != "An answer." || s.talk.Turns()[0].Writer() != "my own" {
+		t.Errorf("%q answered %q", s.talk.Turns()[0].Writer(), s.lastAnswer())
+	}
+}
+
 func TestCancelledLoadGivesThePromptBack(t *testing.T) {
 	core := &scripted{load: func(ctx context.Context, r engine.LoadRequest) error { <-ctx.Done(); return ctx.Err() }}
 	s := openWith(t, core, filepath.Join(t.TempDir(), "settings.json"))

@@ -183,6 +183,7 @@ func (w *Window) history(t *answer.Turn) []message {
 // write runs the model for the turn under way.
 func (w *Window) write() {
 	t, core := w.writing.turn, w.core
+	t.By(w.writerName())
 	ctx, cancel := context.WithCancel(w.life)
 	w.writing.cancel = cancel
 	w.showKnobs()

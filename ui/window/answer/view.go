@@ -136,6 +136,7 @@ type Turn struct {
 	first    bool // no block yet
 	entries  []*entry
 
+	writer      *look.Text
 	stats       *entry
 	ribbon      *ribbon
 	line        *look.Text
@@ -158,7 +159,8 @@ func (v *View) Begin(prompt, model string) *Turn {
 	}
 	t.add(look.Heading("You"), space, 0)
 	t.showPrompt()
-	t.add(look.Heading(model), 3*look.Unit, 0)
+	t.writer = look.Heading(model)
+	t.add(t.writer, 3*look.Unit, 0)
 
 	t.ribbon = newRibbon()
 	t.ribbon.onHover = func(inside bool) {
@@ -251,6 +253,12 @@ func (t *Turn) Answer() string { return t.answer.String() }
 
 // Done says whether the answer has ended.
 func (t *Turn) Done() bool { return t.done }
+
+// By names the model that answers, where Begin could not know it yet.
+func (t *Turn) By(model string) { t.writer.Set(model) }
+
+// Writer returns the name of the model that answers.
+func (t *Turn) Writer() string { return t.writer.Text() }
 
 // Say shows words in place of the figures, while there are none.
 func (t *Turn) Say(words string) { t.line.Set(words) }
