@@ -5,11 +5,12 @@
 #   - ends it by force in the middle of an answer, and looks whether the next start offers that again;
 #   - as often as told (6 times, if not told), starts it, types, and quits: in turn by closing the
 #     window, with Ctrl-Q and with SIGTERM; in the middle of an answer, after it, and while the models
-#     are still being loaded.
+#     are still being loaded. The models then lie in a read-only folder with a difficult name.
 #
 # Fails when the window does not come or no answer appears, when quitting takes more than five
-# seconds, does not end with status 0 or leaves a process or an unfinished file behind, and when Fyne
-# reports work on the wrong thread.
+# seconds, does not end with status 0 or leaves a process or an unfinished file behind, when what the
+# window remembers is lost or can't be read any more, when anything is written beside the models, and
+# when Fyne reports work on the wrong thread.
 #
 #   scripts/window-smoke.sh PROGRAM [TIMES]
 set -euo pipefail
@@ -26,9 +27,10 @@ home=$(mktemp -d)
 log=$home/output
 kept=$home/.config/Firesteel
 pid=""
+models="" # the folder of the pair in use, "" for the one that comes with the app
 finish() {
 	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || true
-	rm -rf "$home"
+	chmod -R u+w "$home" && rm -rf "$home"
 }
 trap finish EXIT
 fail() {
@@ -94,13 +96,32 @@ ended() {
 	took=$(($(now) - told))
 	wait "$pid" || status=$?
 	[ $status = 0 ] || fail "it ended with status $status after $1"
-	! pgrep -s "$pid" >/dev/null || fail "a process is left after $1"
+	# A compiler that MLX had begun may live for some seconds more.
+	for _ in $(seq 200); do
+		pgrep -s "$pid" >/dev/null || break
+		sleep 0.1
+	done
+	! pgrep -as "$pid" || fail "a process is left after $1"
 	! grep -q "Error in Fyne call thread" "$log" || fail "Fyne reports work on the wrong thread"
 	# MLX keeps what it compiled for this processor in a folder of its own.
 	left=$(find "$home/tmp" "$kept" "$home/.cache/Firesteel" -mindepth 1 -path "$home/tmp/mlx" -prune -o \
 		\( -path "$home/tmp/*" -o -name '.?*' -o -name '*.new' -o -name '*.part*' \) -print)
 	[ -z "$left" ] || fail "files are left after $1: $left"
+	# What a person once set must have come through, and nothing been set aside as unreadable.
+	! ls "$kept"/settings.json.* 2>/dev/null || fail "what was remembered can't be read after $1"
+	[ -z "$models" ] || remembered || fail "what was remembered is lost after $1"
 	pid=""
+}
+
+# remembered: the settings can be read and still hold what was put into them.
+remembered() {
+	python3 - "$kept/settings.json" "$models" <<'END'
+import json, sys
+kept = json.load(open(sys.argv[1], encoding="utf-8"))
+folder = sys.argv[2]
+assert kept["creativity"] == 0.3 and kept["width"] >= 640, kept
+assert kept["target"] == folder + "/target" and kept["drafter"] == folder + "/drafter", kept
+END
 }
 
 mkdir -p "$pictures"
@@ -112,19 +133,11 @@ xdotool type --delay 30 "$prompt"
 sleep 1
 import -window root "$pictures/typed.png"
 xdotool key Return
-
-# The answer is done when the conversation's part of the picture stays the same for two seconds.
-conversation=960x560+310+60
-before="" same=0
-for _ in $(seq 40); do
-	sleep 1
-	alive || fail "the program ended while it was writing"
-	now_seen=$(import -window root -crop $conversation +repage rgb:- | cksum)
-	if [ "$now_seen" = "$before" ]; then same=$((same + 1)); else same=0; fi
-	before=$now_seen
-	[ $same -lt 2 ] || break
-done
+wait_for "the prompt is taken" 10000 asked
+wait_for "the answer is there" 60000 answered
+sleep 1
 import -window root "$pictures/answered.png"
+conversation=960x560+310+60
 different() {
 	compare -metric AE -fuzz 10% \( "$pictures/$1" -crop $conversation +repage \) \
 		\( "$pictures/$2" -crop $conversation +repage \) null: 2>&1 || true
@@ -153,6 +166,18 @@ rm "$page"
 kill -TERM "$pid"
 ended SIGTERM
 
+# From here on the pair is a person's own, where nothing can be written and names are difficult.
+models="$home/Modèle  100% #1 “🦊” it's"
+cp -R models/demo/pair "$models"
+chmod -R a-w "$models"
+listed() { (cd "$models" && find . -exec stat -c '%n %s %Y %a' {} + | sort); }
+before=$(listed)
+python3 - "$kept/settings.json" "$models" <<'END'
+import json, sys
+folder = sys.argv[2]
+json.dump({"creativity": 0.3, "target": folder + "/target", "drafter": folder + "/drafter"}, open(sys.argv[1], "w", encoding="utf-8"))
+END
+
 slowest=0
 for i in $(seq 0 $((times - 1))); do
 	start
@@ -175,4 +200,5 @@ for i in $(seq 0 $((times - 1))); do
 	[ $took -le $slowest ] || slowest=$took
 	rm -f "$kept"/unfinished-*.json
 done
+[ "$(listed)" = "$before" ] || fail "the models' folder was changed"
 [ "$times" = 0 ] || printf 'window: started and quit %d times, each cleanly and within %d ms\n' "$times" $slowest
