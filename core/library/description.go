@@ -149,7 +149,7 @@ func Describe(dir string) (Description, error) {
 	if err != nil {
 		return Description{}, err
 	}
-	d := Description{Dir: resolved, Name: displayName(resolved), MaskToken: -1}
+	d := Description{Dir: resolved, Name: Name(resolved), MaskToken: -1}
 	// What it is comes before whether it is whole: "unknown model" helps more than "file missing".
 	switch {
 	case listing.Has("dspark.json"):

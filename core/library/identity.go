@@ -58,7 +58,7 @@ func configuration(path string) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", pathError(path, err)
+		return "", checkpoint.FileError(path, err)
 	}
 	var fields map[string]any
 	if err := json.Unmarshal([]byte(strings.TrimPrefix(string(text), "\ufeff")), &fields); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -221,14 +222,8 @@ func FindDrafter(targetDir string) (dir string, ok bool) {
 	for _, path := range foldersIn(target.Dir) {
 		consider(path, true)
 	}
-	self := target.Dir
-	if parent := filepath.Dir(self); filepath.Base(parent) == "snapshots" {
-		self = filepath.Dir(parent) // in the hub's cache, neighbours are repositories
-	}
-	for _, path := range foldersIn(filepath.Dir(self)) {
-		if path != self {
-			consider(path, false)
-		}
+	for _, path := range foldersBeside(target.Dir) {
+		consider(path, false)
 	}
 	if len(found) == 0 {
 		return "", false
@@ -254,10 +249,7 @@ func FindTarget(drafterDir string) (dir string, ok bool) {
 		return "", false
 	}
 	var found []string
-	for _, path := range foldersIn(filepath.Dir(drafter.Dir)) {
-		if path == drafter.Dir {
-			continue
-		}
+	for _, path := range foldersBeside(drafter.Dir) {
 		target, err := Describe(path)
 		if err != nil || CheckPair(target, drafter) != nil {
 			continue
@@ -292,6 +284,15 @@ func mayBeDrafter(path string) bool {
 	}
 	_, ok := drafterTarget(names[0])
 	return ok
+}
+
+// foldersBeside lists the other folders in the one that dir is in; in the hub's cache, the other
+// repositories.
+func foldersBeside(dir string) []string {
+	if repo, ok := repository(dir); ok {
+		dir = repo
+	}
+	return slices.DeleteFunc(foldersIn(filepath.Dir(dir)), func(path string) bool { return path == dir })
 }
 
 // foldersIn lists the folders directly inside dir, links to folders included.

@@ -26,7 +26,7 @@ func Resolve(input string) (string, error) {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", pathError(path, err)
+		return "", checkpoint.FileError(path, err)
 	}
 	if !info.IsDir() {
 		folder := filepath.Dir(path)
@@ -36,18 +36,6 @@ func Resolve(input string) (string, error) {
 		path = folder
 	}
 	return snapshot(path)
-}
-
-func pathError(path string, err error) error {
-	kind := checkpoint.KindNotReadable
-	if errors.Is(err, fs.ErrNotExist) {
-		kind = checkpoint.KindNotFound
-	}
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		err = p.Err
-	}
-	return &checkpoint.Error{Kind: kind, Path: path, Err: err}
 }
 
 func partOfCheckpoint(name string) bool {
@@ -82,7 +70,7 @@ func find(input string) (string, error) {
 	if first == "" {
 		return "", &checkpoint.Error{Kind: checkpoint.KindNotFound, Path: input, Detail: "no folder was named"}
 	}
-	return "", pathError(first, firstErr)
+	return "", checkpoint.FileError(first, firstErr)
 }
 
 // readings lists what input may mean, the plainest first.
@@ -184,13 +172,14 @@ func respell(path string) (string, bool) {
 	return found, err == nil
 }
 
-const hubPrefix = "models--"
+// HubPrefix begins the name of each repository of models in the hub's cache: "models--org--name".
+const HubPrefix = "models--"
 
 // snapshot follows a folder of the hub's cache (models--org--name, or its "snapshots") to the
 // snapshot that refs/main names, or to the newest where nothing is named. Other folders stay.
 func snapshot(dir string) (string, error) {
 	repo := dir
-	if filepath.Base(dir) == "snapshots" && strings.HasPrefix(filepath.Base(filepath.Dir(dir)), hubPrefix) {
+	if filepath.Base(dir) == "snapshots" && strings.HasPrefix(filepath.Base(filepath.Dir(dir)), HubPrefix) {
 		repo = filepath.Dir(dir)
 	}
 	snapshots := filepath.Join(repo, "snapshots")
@@ -211,7 +200,7 @@ func snapshot(dir string) (string, error) {
 	}
 	entries, err := os.ReadDir(snapshots)
 	if err != nil {
-		return "", pathError(snapshots, err)
+		return "", checkpoint.FileError(snapshots, err)
 	}
 	type dated struct {
 		path string
@@ -231,12 +220,29 @@ func snapshot(dir string) (string, error) {
 	return all[0].path, nil
 }
 
-// displayName is what a person calls the folder: its own name, or the hub's "org/name".
-func displayName(dir string) string {
-	if parent := filepath.Dir(dir); filepath.Base(parent) == "snapshots" {
-		if repo, ok := strings.CutPrefix(filepath.Base(filepath.Dir(parent)), hubPrefix); ok {
-			return strings.ReplaceAll(repo, "--", "/")
-		}
+// Name is what a person calls the folder dir: its own name, or the hub's "org/name" for a
+// repository of the hub's cache and for its snapshots. A link is called by the link's name.
+func Name(dir string) string {
+	if repo, ok := repository(dir); ok {
+		dir = repo
+	}
+	if name, ok := strings.CutPrefix(filepath.Base(dir), HubPrefix); ok {
+		return strings.ReplaceAll(name, "--", "/")
 	}
 	return filepath.Base(dir)
+}
+
+// repository returns the folder of the hub's cache that dir is a snapshot of.
+func repository(dir string) (repo string, ok bool) {
+	snapshots := filepath.Dir(dir)
+	if filepath.Base(snapshots) != "snapshots" {
+		return "", false
+	}
+	repo = filepath.Dir(snapshots)
+	if strings.HasPrefix(filepath.Base(repo), HubPrefix) {
+		return repo, true
+	}
+	// Reached through a link of another name.
+	info, err := os.Stat(filepath.Join(repo, "blobs"))
+	return repo, err == nil && info.IsDir()
 }

@@ -119,3 +119,47 @@ func TestResolveHub(t *testing.T) {
 	_, err := Resolve(none)
 	refused(t, err, checkpoint.KindIncomplete, "snapshot")
 }
+
+// In the hub's cache, what lies beside a model are the other repositories.
+func TestPairInHub(t *testing.T) {
+	hub := t.TempDir()
+	in := func(repo string) string { return filepath.Join(hub, repo, "snapshots", "aaa") }
+	target := copyOf(t, "gemma4-12b-like", in("models--google--gemma"), nil)
+	drafter := copyOf(t, "deepspec-gemma4", in("models--deepseek--spec"), nil)
+	if got, ok := FindDrafter(filepath.Join(hub, "models--google--gemma")); !ok || got != drafter {
+		t.Error(got, ok)
+	}
+	if got, ok := FindTarget(filepath.Join(hub, "models--deepseek--spec")); !ok || got != target {
+		t.Error(got, ok)
+	}
+}
+
+func TestSignature(t *testing.T) {
+	hub := t.TempDir()
+	repo := filepath.Join(hub, "models--a--b")
+	first := Signature(repo)
+	changed := func(what string) {
+		t.Helper()
+		now := Signature(repo)
+		if now == first {
+			t.Errorf("%s does not show", what)
+		}
+		if Signature(repo) != now {
+			t.Errorf("after %s it changes by itself", what)
+		}
+		first = now
+	}
+	in := filepath.Join(repo, "snapshots", "aaa")
+	write(t, in, map[string]string{"config.json": "{}"})
+	changed("a folder that comes")
+	write(t, in, map[string]string{"model.safetensors": "1"})
+	changed("a file that comes")
+	write(t, in, map[string]string{"model.safetensors": "12"})
+	changed("a file that grows")
+	write(t, in, map[string]string{"notes.txt": "1"})
+	if Signature(repo) != first {
+		t.Error("notes change it")
+	}
+	write(t, repo, map[string]string{"snapshots/bbb/config.json": "{}", "refs/main": "bbb"})
+	changed("another snapshot")
+}

@@ -30,7 +30,7 @@ type Config struct {
 func ReadConfig(path string) (*Config, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, FileError(path, err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, &Error{Kind: KindNotReadable, Path: path, Detail: "not an ordinary file"}
@@ -40,7 +40,7 @@ func ReadConfig(path string) (*Config, error) {
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, FileError(path, err)
 	}
 	return ParseConfig(path, data)
 }

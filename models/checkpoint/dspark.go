@@ -218,7 +218,7 @@ func WriteCalibration(dir string, c Calibration) error {
 	path := filepath.Join(dir, dsparkName)
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return fileError(path, err)
+		return FileError(path, err)
 	}
 	// Values that are not ours stay as they are written, to the last digit.
 	var file, config map[string]json.RawMessage

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 )
 
@@ -13,6 +14,7 @@ type Kind int
 const (
 	KindUnknown        Kind = iota
 	KindNotFound            // no such folder or file
+	KindDangling            // a link that leads to nothing; Detail says to where
 	KindNotAFolder          // the path is a file, or not a folder at all
 	KindNotReadable         // it exists, but reading is refused or fails (permission, ejected drive, I/O error)
 	KindEmpty               // the folder has nothing in it
@@ -30,7 +32,7 @@ const (
 	KindWrongRole           // a drafter where a target is wanted, or the reverse
 )
 
-var kindNames = [...]string{"unknown", "not found", "not a folder", "not readable", "empty", "not a checkpoint",
+var kindNames = [...]string{"unknown", "not found", "dangling link", "not a folder", "not readable", "empty", "not a checkpoint",
 	"no config", "no weights", "incomplete", "corrupt", "bad config", "unsupported", "unknown architecture",
 	"superseded", "not writable", "mismatch", "wrong role"}
 
@@ -93,11 +95,16 @@ func cause(err error) error {
 	return err
 }
 
-// fileError wraps an error of the file system about path.
-func fileError(path string, err error) *Error {
-	kind := KindNotReadable
-	if errors.Is(err, fs.ErrNotExist) {
-		kind = KindNotFound
+// FileError wraps an error of the file system about path: KindNotFound, KindDangling where path is a
+// link to nothing, else KindNotReadable.
+func FileError(path string, err error) *Error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return &Error{Kind: KindNotReadable, Path: path, Err: err}
 	}
-	return &Error{Kind: kind, Path: path, Err: err}
+	if to, linkErr := os.Readlink(path); linkErr == nil {
+		return &Error{Kind: KindDangling, Path: path, Detail: deadLink(to), Err: err}
+	}
+	return &Error{Kind: KindNotFound, Path: path, Err: err}
 }
+
+func deadLink(to string) string { return "a link to " + to + ", which is not there" }

@@ -130,14 +130,14 @@ func IsCompanion(name string) bool {
 func List(dir string) (*Listing, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
-		return nil, fileError(dir, err)
+		return nil, FileError(dir, err)
 	}
 	if !info.IsDir() {
 		return nil, &Error{Kind: KindNotAFolder, Path: dir, Detail: "not a folder"}
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, fileError(dir, err)
+		return nil, FileError(dir, err)
 	}
 	l := &Listing{Dir: dir, set: map[string]bool{}}
 	for _, e := range entries {
@@ -282,8 +282,8 @@ func incomplete(l *Listing, absent []string) error {
 		parts = append(parts, file+why(l, file))
 	}
 	detail := "missing: " + strings.Join(parts, ", ")
-	if partial := unfinished(l); partial != "" {
-		detail += "; " + partial + " suggests an unfinished download"
+	if partials := l.Partials(); len(partials) > 0 {
+		detail += "; " + partials[0] + " suggests an unfinished download"
 	}
 	return &Error{Kind: KindIncomplete, Path: l.Dir, Files: absent, Detail: detail}
 }
@@ -293,7 +293,7 @@ func why(l *Listing, file string) string {
 	if info, err := os.Lstat(path); err == nil && l.Has(file) {
 		if info.Mode()&fs.ModeSymlink != 0 {
 			if to, err := os.Readlink(path); err == nil {
-				return fmt.Sprintf(" (a link to %s, which is not there)", to)
+				return " (" + deadLink(to) + ")"
 			}
 		}
 		if info.Size() == 0 {
@@ -308,26 +308,31 @@ func why(l *Listing, file string) string {
 	return ""
 }
 
-// unfinished returns the name of a partial download in the folder, or where the hub's tools keep
-// theirs; "" when there is none.
-func unfinished(l *Listing) string {
+// Partials returns the unfinished downloads in the folder and where the hub's tools keep theirs, as
+// paths that begin at the folder.
+func (l *Listing) Partials() []string {
+	var partials []string
 	for _, name := range l.Names {
 		if IsPartial(name) {
-			return name
+			partials = append(partials, name)
 		}
 	}
-	for _, dir := range []string{".cache/huggingface/download", "../../blobs"} {
+	elsewhere := []string{".cache/huggingface/download"}
+	if filepath.Base(filepath.Dir(l.Dir)) == "snapshots" {
+		elsewhere = append(elsewhere, "../../blobs")
+	}
+	for _, dir := range elsewhere {
 		entries, err := os.ReadDir(filepath.Join(l.Dir, dir))
 		if err != nil {
 			continue
 		}
 		for _, e := range entries {
 			if IsPartial(e.Name()) && !IsCompanion(e.Name()) {
-				return filepath.Join(dir, e.Name())
+				partials = append(partials, filepath.Join(dir, e.Name()))
 			}
 		}
 	}
-	return ""
+	return partials
 }
 
 // IsPartial reports whether a file name is one that download tools give unfinished files.
@@ -341,9 +346,9 @@ func IsPartial(name string) bool {
 
 // noWeights says what a folder without safetensors files is instead.
 func noWeights(l *Listing) error {
-	if partial := unfinished(l); partial != "" {
+	if partials := l.Partials(); len(partials) > 0 {
 		return &Error{Kind: KindIncomplete, Path: l.Dir, Files: []string{weightsName},
-			Detail: "missing: " + weightsName + "; " + partial + " suggests an unfinished download"}
+			Detail: "missing: " + weightsName + "; " + partials[0] + " suggests an unfinished download"}
 	}
 	if len(l.Names) == 0 {
 		return &Error{Kind: KindEmpty, Path: l.Dir, Detail: "the folder is empty"}
@@ -367,14 +372,14 @@ func (f *Folder) openShards(files []string, index map[string]string) error {
 		// Looked at before opening: opening a pipe would wait for its other end.
 		info, err := os.Stat(path)
 		if err != nil {
-			return fileError(path, err)
+			return FileError(path, err)
 		}
 		if !info.Mode().IsRegular() {
 			return &Error{Kind: KindNotReadable, Path: path, Detail: "not an ordinary file"}
 		}
 		handle, err := os.Open(path)
 		if err != nil {
-			return fileError(path, err)
+			return FileError(path, err)
 		}
 		f.shards[file] = shard{handle, handle}
 		f.onDisk += info.Size()

@@ -101,7 +101,7 @@ func exchangeStepwise(a, b string) error {
 func Unfinished(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, fileError(dir, err)
+		return nil, FileError(dir, err)
 	}
 	var left []string
 	for _, e := range entries {

@@ -1,11 +1,10 @@
 package window
 
 import (
-	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
+
+	"firesteel/core/library"
 )
 
 // lookAgain is how often the folders are looked at. Looking costs a few system calls; being
@@ -38,7 +37,7 @@ func (w *Window) follow() {
 		}
 		changed := false
 		for _, c := range f.chosen {
-			changed = changed || c.dir != "" && !c.looking && signature(c.dir) != c.sign
+			changed = changed || c.dir != "" && !c.looking && library.Signature(c.dir) != c.sign
 		}
 		missing := map[string]bool{}
 		for _, dir := range f.recent {
@@ -60,30 +59,4 @@ func (w *Window) follow() {
 		case <-ticks.C:
 		}
 	}
-}
-
-// signature says in short what a folder holds: it changes when a file that matters does.
-func signature(dir string) string {
-	if rest, ok := strings.CutPrefix(dir, "~"); ok {
-		if home, err := os.UserHomeDir(); err == nil {
-			dir = home + rest
-		}
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return "none"
-	}
-	var sign strings.Builder
-	for _, e := range entries {
-		switch filepath.Ext(e.Name()) {
-		case ".json", ".safetensors":
-		default:
-			continue
-		}
-		// Stat follows the links of a hub's cache.
-		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil {
-			fmt.Fprintln(&sign, e.Name(), info.Size(), info.ModTime().UnixNano())
-		}
-	}
-	return sign.String()
 }

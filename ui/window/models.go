@@ -166,7 +166,7 @@ func describe(r role, dir string, builtin [2]string) choice {
 	if dir == "" {
 		return c
 	}
-	c.sign = signature(dir) // before the look, so that a later change is noticed
+	c.sign = library.Signature(dir) // before the look, so that a later change is noticed
 	d, err := library.DescribeAs(r.library(), dir)
 	if err != nil {
 		c.err = err
@@ -261,10 +261,10 @@ func (w *Window) cardWords(r role) picker.Show {
 			s.Note = w.models.note
 		}
 	case c.err != nil:
-		s.Name, s.Bad = filepath.Base(c.dir), true
+		s.Name, s.Bad = library.Name(c.dir), true
 		s.Note = oneLine(c.err)
 	case c.what == nil:
-		s.Name, s.About = filepath.Base(c.dir), "Looking …"
+		s.Name, s.About = library.Name(c.dir), "Looking …"
 	default:
 		s.Name, s.About = c.what.Name, about(*c.what)
 		s.Detail = parameters(c.what.Parameters)

@@ -165,6 +165,8 @@ func aboutFolder(e *checkpoint.Error) (what, next string) {
 	switch e.Kind {
 	case checkpoint.KindNotFound:
 		return fmt.Sprintf("There is nothing at %s.", place), "Check the name, or choose another folder."
+	case checkpoint.KindDangling:
+		return fmt.Sprintf("%s is a link, and what it leads to is not there.", place), "If it leads to another drive, connect that drive; otherwise get the model again."
 	case checkpoint.KindNotAFolder:
 		return fmt.Sprintf("%s is a file, not a model's folder.", place), "Choose the folder that holds it."
 	case checkpoint.KindNotReadable:
