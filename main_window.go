@@ -9,6 +9,7 @@ import (
 
 	"firesteel/core/demo"
 	"firesteel/core/engine"
+	"firesteel/core/library/found"
 	"firesteel/ui/window"
 )
 
@@ -18,9 +19,11 @@ var icon []byte
 var demoPair = demo.Folders
 
 var showWindow = func() int {
+	home, _ := os.UserHomeDir() // without one, only the places that variables name are looked into
 	err := window.Run(window.Options{
 		Open:     func() (window.Core, error) { return engine.Start() },
 		DemoPair: demoPair,
+		Found:    found.New(home, os.Getenv),
 		Version:  Version,
 		Icon:     icon,
 	})

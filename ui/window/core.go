@@ -8,6 +8,7 @@ import (
 
 	"firesteel/core/engine"
 	"firesteel/core/job"
+	"firesteel/core/library/found"
 	"firesteel/core/quantize"
 )
 
@@ -41,6 +42,8 @@ type Options struct {
 	Open func() (Core, error)
 	// DemoPair returns the folders of the pair that comes with the app. nil: there is none.
 	DemoPair func() (target, drafter string, err error)
+	// Found finds the models that are on the computer already. nil: none are looked for.
+	Found *found.Finder
 	// SettingsPath is the file that the window remembers things in; "" is the usual one.
 	SettingsPath string
 	Version      string // shown under About; may be empty

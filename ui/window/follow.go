@@ -1,7 +1,7 @@
 package window
 
 import (
-	"os"
+	"path/filepath"
 	"time"
 
 	"firesteel/core/library"
@@ -39,14 +39,12 @@ func (w *Window) follow() {
 		for _, c := range f.chosen {
 			changed = changed || c.dir != "" && !c.looking && library.Signature(c.dir) != c.sign
 		}
-		missing := map[string]bool{}
+		real := map[string]string{}
 		for _, dir := range f.recent {
-			if _, err := os.Stat(dir); err != nil {
-				missing[dir] = true
-			}
+			real[dir], _ = filepath.EvalSymlinks(dir)
 		}
 		w.later(func() {
-			w.models.missing = missing
+			w.models.real = real
 			now := w.models.choices
 			same := now[target].turn == f.chosen[target].turn && now[drafter].turn == f.chosen[drafter].turn
 			if changed && same && w.load.cancel == nil {

@@ -115,7 +115,7 @@ func (w *Window) showMenu() {
 	m.train.Disabled = w.core == nil || !w.jobs.running() && w.models.loaded.Target == nil
 	m.tune.Disabled = w.core == nil || !w.jobs.running() && !w.tunable()
 	shown := fmt.Sprint(m.quantize.Disabled, m.calibrate.Disabled, m.train.Disabled, m.tune.Disabled, m.stop.Disabled, m.retry.Disabled, m.load.Disabled, m.unload.Disabled,
-		w.settings.RecentTargets, w.models.missing, w.models.builtin, w.theme.Mode, w.settings.TextSize)
+		w.settings.RecentTargets, w.models.real, w.models.builtin, w.theme.Mode, w.settings.TextSize)
 	if shown != m.shown {
 		m.shown = shown
 		m.main.Refresh()

@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"fyne.io/fyne/v2"
-	"fyne.io/fyne/v2/widget"
 
 	"firesteel/core/engine"
 	"firesteel/core/library"
+	"firesteel/core/library/found"
 	"firesteel/ui/window/look"
 	"firesteel/ui/window/picker"
 	"firesteel/ui/window/settings"
@@ -55,7 +55,9 @@ type models struct {
 	held       *library.Description // the drafter chosen, as it will be in memory beside the target
 	note       string               // under the drafter, about how it was chosen
 	reading    engine.Memory        // the newest one
-	missing    map[string]bool      // recent folders that aren't there now
+	real       map[string]string    // recent folders without any link in them; "" for those that aren't there now
+	found      [2][]found.Model     // on this computer, by name
+	list       pickerList
 }
 
 const (
@@ -299,15 +301,6 @@ func parameters(n int64) string {
 	return ""
 }
 
-// openPicker shows the ways to choose a folder, under the card.
-func (w *Window) openPicker(r role) {
-	menu := widget.NewPopUpMenu(fyne.NewMenu("", w.pickerItems(r)...), w.win.Canvas())
-	card := w.models.cards[r]
-	pos := w.app.Driver().AbsolutePositionForObject(card).AddXY(0, card.Size().Height+4)
-	menu.ShowAtPosition(pos)
-	menu.Resize(fyne.NewSize(max(menu.MinSize().Width, card.Size().Width), menu.MinSize().Height))
-}
-
 func (w *Window) pickerItems(r role) []*fyne.MenuItem {
 	var items []*fyne.MenuItem
 	m := &w.models
@@ -323,18 +316,26 @@ func (w *Window) pickerItems(r role) []*fyne.MenuItem {
 	if r == drafter && m.choices[target].what != nil {
 		items = append(items, fyne.NewMenuItem("None, no guessing ahead", func() { w.choose(r, "") }))
 	}
-	if len(items) > 0 {
-		items = append(items, fyne.NewMenuItemSeparator())
-	}
-	return append(items,
+	choose := []*fyne.MenuItem{
 		fyne.NewMenuItem("Choose a folder…", func() { w.browse(r) }),
-		fyne.NewMenuItem("Type a path…", func() { w.typePath(r) }))
+		fyne.NewMenuItem("Type a path…", func() { w.typePath(r) }),
+	}
+	for _, group := range [][]*fyne.MenuItem{w.foundItems(r), choose} {
+		if len(items) > 0 && len(group) > 0 {
+			items = append(items, fyne.NewMenuItemSeparator())
+		}
+		items = append(items, group...)
+	}
+	return items
 }
 
 // recentItem is the entry of a recent folder, grey while the folder isn't there.
 func (w *Window) recentItem(r role, dir string) *fyne.MenuItem {
 	item := fyne.NewMenuItem(shortPath(dir), func() { w.choose(r, dir) })
-	if w.models.missing[dir] {
+	if name := library.Name(dir); strings.Contains(name, "/") {
+		item.Label = name // the path in a hub's cache ends in a hash
+	}
+	if real, looked := w.models.real[dir]; looked && real == "" {
 		item.Label += " (not there now)"
 		item.Disabled = true
 	}

@@ -136,7 +136,7 @@ func open(t *testing.T, core *scripted) *stage {
 	return s
 }
 
-func openWith(t *testing.T, core *scripted, path string) *stage {
+func openWith(t *testing.T, core *scripted, path string, more ...func(*Options)) *stage {
 	t.Helper()
 	s := &stage{t: t, core: core, queue: make(chan func(), 4096)}
 	kept, err := settings.Load(path)
@@ -149,6 +149,9 @@ func openWith(t *testing.T, core *scripted, path string) *stage {
 			return filepath.Join(pairFolder, "target"), filepath.Join(pairFolder, "drafter"), nil
 		},
 		SettingsPath: path,
+	}
+	for _, change := range more {
+		change(&options)
 	}
 	s.Window = newWindow(test.NewTempApp(t), options, kept, func(f func()) { s.queue <- f })
 	s.win.Show()

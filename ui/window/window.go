@@ -229,6 +229,11 @@ func (w *Window) start() {
 	})
 	w.spawn(w.watchMemory)
 	w.spawn(w.follow)
+	if w.options.Found != nil {
+		w.app.Lifecycle().SetOnEnteredForeground(func() { w.inFront(true) })
+		w.app.Lifecycle().SetOnExitedForeground(func() { w.inFront(false) })
+		w.spawn(w.followFound)
+	}
 	w.spawn(func() {
 		page, forget := journal.Left(w.keepIn())
 		if forget != nil {
