@@ -48,6 +48,12 @@ func partOfCheckpoint(name string) bool {
 
 // find returns the first reading of input that exists.
 func find(input string) (string, error) {
+	// What is there as it stands is meant, also beside a folder whose name lacks the blank at its end.
+	if filepath.IsAbs(input) {
+		if _, err := os.Stat(input); err == nil {
+			return filepath.Clean(input), nil
+		}
+	}
 	first := ""
 	var firstErr error
 	for _, reading := range readings(input) {

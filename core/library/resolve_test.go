@@ -23,6 +23,8 @@ func TestResolve(t *testing.T) {
 	odd := make(filepath.Join(base, "100% #1 (ü) “q” 🦊"))
 	quoted := make(filepath.Join(base, `a"b'c`))
 	blank := make(filepath.Join(base, "ends in blank "))
+	twin := make(filepath.Join(base, "twin"))
+	twinBlank := make(filepath.Join(base, "twin "))
 	inHome := make(filepath.Join(home, "m"))
 	tilde := make(filepath.Join(base, "a", "~b"))
 	long := make(filepath.Join(base, strings.Repeat("n", 250)))
@@ -46,6 +48,9 @@ func TestResolve(t *testing.T) {
 		odd:                                 odd,
 		quoted:                              quoted,
 		blank:                               blank,
+		twin:                                twin,
+		twinBlank:                           twinBlank,
+		twin + "\n":                         twin,
 		"~/m":                               inHome,
 		`"~/m"`:                             inHome,
 		tilde:                               tilde,

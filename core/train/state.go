@@ -38,7 +38,7 @@ type bench string
 
 func benchFor(out string) (bench, error) {
 	out, err := filepath.Abs(out)
-	return bench(filepath.Join(filepath.Dir(out), "."+filepath.Base(out)+".training")), err
+	return bench(filepath.Join(filepath.Dir(out), checkpoint.Hidden(filepath.Base(out), ".training"))), err
 }
 
 func (b bench) state() string { return filepath.Join(string(b), "state") }

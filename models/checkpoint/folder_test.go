@@ -267,9 +267,13 @@ func TestHubSnapshot(t *testing.T) {
 	refused(t, err, KindNotReadable, second)
 }
 
+// oddNames are folders that people have.
+var oddNames = []string{"Modèle", "Mode\u0300le", "two  spaces", "100% #1", "dot.", "blank ", "🦊", "~", "a/~b", "дом", "模型", `quo"te's`, `back\slash`,
+	strings.Repeat("n", 250), strings.Repeat("ü", 125)}
+
 func TestPathsOfAllSorts(t *testing.T) {
 	good := without(three(t))
-	for _, name := range []string{"Modèle", "Mode\u0300le", "two  spaces", "100% #1", "dot.", "🦊", "~", "a/~b", "дом", "模型", `quo"te's`, strings.Repeat("n", 250)} {
+	for _, name := range oddNames {
 		dir := filepath.Join(t.TempDir(), name)
 		write(t, dir, good)
 		f := open(t, dir)

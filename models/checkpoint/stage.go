@@ -2,6 +2,8 @@ package checkpoint
 
 import (
 	"errors"
+	"fmt"
+	"hash/fnv"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,7 +13,22 @@ import (
 // stageMark is in the name of every folder and file that is not finished.
 const stageMark = ".unfinished-"
 
-func hidden(name string) string { return "." + name + stageMark + "*" }
+func hidden(name string) string { return Hidden(name, stageMark+"*") }
+
+// nameLimit is how many bytes of a name a hidden neighbour takes over: file systems allow 255, and
+// marks must fit behind them.
+const nameLimit = 200
+
+// Hidden is the name, with mark at its end, of a hidden file or folder beside the one called name.
+// It differs for different names and is not too long for a file system where name isn't.
+func Hidden(name, mark string) string {
+	if len(name) > nameLimit {
+		sum := fnv.New64a()
+		sum.Write([]byte(name))
+		name = fmt.Sprintf("%s-%016x", strings.ToValidUTF8(name[:nameLimit], ""), sum.Sum64())
+	}
+	return "." + name + mark
+}
 
 // Stage is a hidden folder beside the one that it will become, so that a checkpoint appears whole
 // or not at all.

@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // filled is what tensor i of a written checkpoint holds.
@@ -113,6 +115,33 @@ func TestWeightsAreNotHalfWritten(t *testing.T) {
 	refused(err, KindCorrupt)
 	_, err = CreateWeights(filepath.Join(dir, "nowhere"), Layout{})
 	refused(err, KindNotWritable)
+}
+
+func TestStageTakesNamesOfAllSorts(t *testing.T) {
+	for _, name := range oddNames {
+		place := filepath.Join(t.TempDir(), name)
+		if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		stage, err := NewStage(place)
+		if err != nil {
+			t.Errorf("%q: %v", name, err)
+			continue
+		}
+		if left, err := Unfinished(filepath.Dir(place)); err != nil || !slices.Equal(left, []string{stage.Dir}) {
+			t.Errorf("%q: %v, %v", name, left, err)
+		}
+		if err := stage.Commit(false); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+		if _, err := os.Stat(place); err != nil {
+			t.Error(err)
+		}
+	}
+	long := strings.Repeat("ü", 125)
+	if a, b := Hidden(long+"a", ".x"), Hidden(long+"b", ".x"); a == b || len(a) > 255-20 || !utf8.ValidString(a) {
+		t.Errorf("%q, %q", a, b)
+	}
 }
 
 func TestStageReplacesAFolderOrLeavesIt(t *testing.T) {
