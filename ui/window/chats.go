@@ -91,6 +91,7 @@ func (w *Window) askDeleteChats() {
 			err := w.chats().Delete()
 			w.later(func() {
 				if err != nil {
+					slog.Error("the kept chats could not be deleted", "error", err)
 					w.say("The chats could not be deleted: " + oneLine(err))
 					return
 				}

@@ -55,7 +55,7 @@ func (w *Window) browseHere(start string, take func(dir string)) {
 	d := dialog.NewFolderOpen(func(chosen fyne.ListableURI, err error) {
 		switch {
 		case err != nil:
-			w.say(oneLine(err))
+			w.explain("browsing", err)
 		case chosen != nil:
 			take(chosen.Path())
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/dialog"
@@ -36,10 +35,8 @@ func (w *Window) showSheet() {
 	if w.jobs.open != nil {
 		return
 	}
-	d := dialog.NewCustomWithoutButtons(w.jobs.sheet.Title, w.jobs.sheet.Content, w.win)
-	w.showDialog(d)
+	d := w.openSheet(w.jobs.sheet)
 	w.jobs.open = d
-	w.jobs.sheet.OnChanged = func() { d.Resize(d.MinSize()) }
 	d.SetOnClosed(func() {
 		if w.dialog == d {
 			w.dialog = nil
@@ -49,6 +46,14 @@ func (w *Window) showSheet() {
 		}
 		w.focusPrompt()
 	})
+}
+
+// openSheet shows a sheet as a dialog that keeps to its height.
+func (w *Window) openSheet(s *sheet.Sheet) dialog.Dialog {
+	d := dialog.NewCustomWithoutButtons(s.Title, s.Content, w.win)
+	w.showDialog(d)
+	s.OnChanged = func() { d.Resize(d.MinSize()) }
+	return d
 }
 
 func (w *Window) closeSheet() {
@@ -71,6 +76,7 @@ type task struct {
 func (w *Window) begin(name string, buttons func(cancel func()) []sheet.Button) *task {
 	t := &task{w: w, stage: name + " …", newest: latest{post: w.later}}
 	t.ctx, t.cancel = context.WithCancel(w.life)
+	slog.Info("a job has begun", "job", name)
 	w.jobs.cancel, w.jobs.name, w.jobs.after = t.cancel, name, "It leaves nothing behind and has to be started again."
 	if buttons == nil {
 		buttons = func(cancel func()) []sheet.Button { return []sheet.Button{{Label: "Cancel", Pressed: cancel}} }
@@ -119,15 +125,18 @@ func (w *Window) over(err error, e ending, buttons ...sheet.Button) (done bool) 
 	w.showMenu()
 	switch {
 	case errors.Is(err, context.Canceled):
+		slog.Info("a job was stopped", "job", w.jobs.name)
 		if e.said == "" {
 			e.said = e.doing + " was cancelled."
 		}
 		w.jobs.sheet.Ended(e.stopped, e.more, buttons...)
 		w.say(e.said)
 	case err != nil:
-		slog.Error(strings.ToLower(e.doing), "error", err)
-		w.jobs.sheet.Ended(oneLine(err), err.Error(), buttons...)
+		slog.Error("a job has failed", "job", w.jobs.name, "error", err)
+		w.jobs.sheet.Ended(oneLine(err), err.Error(), append([]sheet.Button{{Label: "Show Log", Pressed: w.showLog}}, buttons...)...)
 		w.say(e.doing + " failed: " + oneLine(err))
+	default:
+		slog.Info("a job is done", "job", w.jobs.name)
 	}
 	return err == nil
 }

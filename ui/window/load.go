@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"time"
 
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/dialog"
@@ -245,11 +247,14 @@ func (w *Window) loadChosen() {
 			}
 		})
 	}
+	slog.Info("loading", "target", request.TargetDir, "drafter", request.DrafterDir)
+	begun := time.Now()
 	w.say("Loading " + l.names + " …")
 	w.showAll()
 	w.spawn(func() {
 		defer cancel()
 		loaded, err := core.Load(ctx, request)
+		recordLoad(chosen, time.Since(begun), err)
 		weight := held(chosen[target], chosen[drafter]) // known better now
 		w.later(func() {
 			if chosen == [2]*library.Description{w.models.choices[target].what, w.models.choices[drafter].what} {
@@ -258,6 +263,23 @@ func (w *Window) loadChosen() {
 			w.loadEnded(loaded, chosen, err)
 		})
 	})
+}
+
+// recordLoad records how loading has ended.
+func recordLoad(chosen [2]*library.Description, took time.Duration, err error) {
+	took = took.Round(time.Millisecond)
+	switch {
+	case err == nil:
+		size := chosen[target].FileBytes
+		if chosen[drafter] != nil {
+			size += chosen[drafter].FileBytes
+		}
+		slog.Info("loaded", "size", look.FilesFinely(size), "took", took)
+	case errors.Is(err, context.Canceled):
+		slog.Info("loading was cancelled", "took", took)
+	default:
+		slog.Error("loading failed", "took", took, "error", err)
+	}
 }
 
 func (w *Window) loadEnded(loaded engine.Loaded, chosen [2]*library.Description, err error) {
@@ -313,8 +335,9 @@ func (w *Window) unload() {
 		w.later(func() {
 			w.models.loaded = loaded
 			if err != nil {
-				w.say(oneLine(err))
+				w.explain("unloading", err)
 			} else {
+				slog.Info("unloaded")
 				w.models.loadedWhat = [2]*library.Description{}
 				w.say("Unloaded. Its memory is free again.")
 			}

@@ -75,6 +75,7 @@ func (w *Window) makeMenu() {
 
 	help := fyne.NewMenu("Help",
 		entry("Keyboard Shortcuts", "", w.showShortcuts),
+		entry("Show Log", "", w.showLog),
 		entry("About Firesteel", "", w.showAbout))
 	m.quantize = entry("Quantize Drafter…", "", w.quantizeDrafter)
 	m.calibrate = entry("Calibrate…", "", w.calibrate)

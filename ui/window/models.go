@@ -2,6 +2,7 @@ package window
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,6 +53,7 @@ type models struct {
 	// loadedWhat describes what is loaded, for defaults and comparison.
 	loadedWhat [2]*library.Description
 	pairErr    error                // why the two chosen don't go together
+	faults     [3]string            // of target, drafter and pair, as they were recorded last
 	held       *library.Description // the drafter chosen, as it will be in memory beside the target
 	note       string               // under the drafter, about how it was chosen
 	reading    engine.Memory        // the newest one
@@ -155,12 +157,29 @@ func (w *Window) look(dirs [2]string, find string, load bool) {
 				m.choices[r] = found[r]
 			}
 			m.pairErr, m.note, m.held = pairErr, note, weight
+			w.recordFaults()
 			w.showAll()
 			if load && w.usable() && !w.tooLarge() {
 				w.loadChosen()
 			}
 		})
 	})
+}
+
+// recordFaults records why what is chosen can't be used. Folders are looked at again and again while
+// files are copied into them, so a fault is recorded once.
+func (w *Window) recordFaults() {
+	m := &w.models
+	for r, err := range []error{m.choices[target].err, m.choices[drafter].err, m.pairErr} {
+		fault := ""
+		if err != nil {
+			fault = err.Error()
+		}
+		if fault != "" && fault != m.faults[r] {
+			slog.Error("what was chosen can't be used", "error", err)
+		}
+		m.faults[r] = fault
+	}
 }
 
 func describe(r role, dir string, builtin [2]string) choice {
@@ -320,6 +339,9 @@ func (w *Window) pickerItems(r role) []*fyne.MenuItem {
 		fyne.NewMenuItem("Choose a folder…", func() { w.browse(r) }),
 		fyne.NewMenuItem("Type a path…", func() { w.typePath(r) }),
 	}
+	if m.cards[r].Shown().Bad {
+		choose = append(choose, fyne.NewMenuItem("Show the log", w.showLog))
+	}
 	for _, group := range [][]*fyne.MenuItem{w.foundItems(r), choose} {
 		if len(items) > 0 && len(group) > 0 {
 			items = append(items, fyne.NewMenuItemSeparator())
@@ -414,7 +436,7 @@ func (w *Window) dropped(at fyne.Position, uris []fyne.URI) {
 		w.later(func() {
 			switch {
 			case err != nil:
-				w.say(oneLine(err))
+				w.explain("looking at a folder", err)
 			case d.Kind == library.Drafter:
 				w.choose(drafter, dir)
 			default:

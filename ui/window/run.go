@@ -16,6 +16,7 @@ import (
 	"fyne.io/fyne/v2/app"
 	"fyne.io/fyne/v2/dialog"
 
+	"firesteel/ui/window/logfile"
 	"firesteel/ui/window/look"
 	"firesteel/ui/window/settings"
 )
@@ -50,6 +51,9 @@ func Run(o Options) (err error) {
 		}
 		o.SettingsPath = path
 	}
+	// What Fyne and others report by the older package is to be seen on the terminal too.
+	slog.SetLogLoggerLevel(slog.LevelWarn)
+	slog.SetDefault(newLogger(logfile.File(keepIn(o)), os.Stderr))
 	kept, err := settings.Load(o.SettingsPath)
 	if err != nil && o.SettingsPath != "" {
 		slog.Warn("settings could not be read", "error", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"firesteel/ui/window/answer"
 	"firesteel/ui/window/journal"
 	"firesteel/ui/window/knob"
+	"firesteel/ui/window/logfile"
 	"firesteel/ui/window/look"
 	"firesteel/ui/window/meter"
 	"firesteel/ui/window/prompt"
@@ -56,6 +58,7 @@ type Window struct {
 	jobs     jobs
 	teachers teachers
 	journal  *journal.Journal
+	log      logfile.File
 	changes  int             // of the journal, counted
 	left     *fyne.Container // what an earlier run left unfinished
 
@@ -79,6 +82,7 @@ func newWindow(a fyne.App, o Options, s settings.Settings, post func(func())) *W
 	w.teachers = teachers{train.Run, train.Tune}
 	w.saver = newSaver(o.SettingsPath)
 	w.journal = journal.In(w.keepIn())
+	w.log = logfile.File(w.keepIn())
 	w.theme = &look.Theme{Mode: look.Mode(s.Theme), Scale: float32(s.TextSize) / 100}
 	a.Settings().SetTheme(w.theme)
 	w.controls = engine.NewControls(engine.Knobs{})
@@ -125,6 +129,7 @@ func (w *Window) makeConversation() fyne.CanvasObject {
 		w.say("Copied.")
 	}
 	w.talk.OnRetry = w.retry
+	w.talk.OnLog = w.showLog
 	w.prompt = prompt.New()
 	w.prompt.Placeholder("Write here. Return sends, Shift-Return starts a line.")
 	w.prompt.OnSend = w.send
@@ -176,11 +181,13 @@ func (w *Window) makeEmpty() fyne.CanvasObject {
 }
 
 // keepIn is the folder that the window keeps things in; "" when there is none.
-func (w *Window) keepIn() string {
-	if w.options.SettingsPath == "" {
+func (w *Window) keepIn() string { return keepIn(w.options) }
+
+func keepIn(o Options) string {
+	if o.SettingsPath == "" {
 		return ""
 	}
-	return filepath.Dir(w.options.SettingsPath)
+	return filepath.Dir(o.SettingsPath)
 }
 
 // calibrations is the folder that calibrations of pairs are kept in; "" for none.
@@ -244,9 +251,15 @@ func (w *Window) start() {
 
 func (w *Window) started(core Core, err error, target, drafter string, pairErr error) {
 	w.core, w.startErr = core, err
+	if pairErr != nil {
+		slog.Error("the pair that comes with the app is not there", "error", pairErr)
+	}
 	if err != nil {
+		slog.Error("nothing can be computed here", "error", err)
 		w.say("Firesteel can't compute on " + look.Machine() + ". " + oneLine(err))
 	} else {
+		slog.Info("started", "version", w.options.Version, "system", runtime.GOOS+"/"+runtime.GOARCH,
+			"device", core.Device(), "on_gpu", core.OnGPU(), "memory", look.MemoryGB(core.Memory().MachineTotal))
 		w.place.Set(deviceWords(core.Device()) + " · nothing leaves " + look.Machine())
 		w.say("Ready.")
 	}
@@ -355,6 +368,8 @@ func (w *Window) endAll() {
 	}()
 	select {
 	case <-ended:
+		slog.Info("ended")
 	case <-time.After(3 * time.Second):
+		slog.Info("ended before everything in the background had")
 	}
 }

@@ -20,6 +20,7 @@ type View struct {
 	widget.BaseWidget
 	OnCopy  func(text string) // Copy was pressed, under an answer or on code
 	OnRetry func(*Turn)
+	OnLog   func() // Show Log was pressed, under an error's details
 
 	hints   *look.Hints
 	scroll  *container.Scroll
@@ -392,13 +393,13 @@ func (t *Turn) Fail(what, next, details string) {
 	e = t.insert(notice(what, next, details, func() {
 		e.dirty = true
 		t.view.changed()
-	}), look.Unit, 0, t.stats)
+	}, t.view.OnLog), look.Unit, 0, t.stats)
 	t.view.changed()
 }
 
 // notice is a card that says what went wrong and what to do. grown is called when the details
-// have been opened.
-func notice(what, next, details string, grown func()) fyne.CanvasObject {
+// have been opened, log when the log is asked for there; without log nobody can.
+func notice(what, next, details string, grown, log func()) fyne.CanvasObject {
 	words := []fyne.CanvasObject{}
 	for i, s := range []string{what, next} {
 		if s == "" {
@@ -415,7 +416,10 @@ func notice(what, next, details string, grown func()) fyne.CanvasObject {
 		more := text()
 		more.SizeName, more.Wrapping = theme.SizeNameCaptionText, fyne.TextWrapBreak
 		more.SetText(details)
-		hidden := look.Tight(more)
+		hidden := look.Rows(0, look.Tight(more))
+		if log != nil {
+			hidden.Add(look.Pad(4, 0, -look.Unit, 0, look.Line(0, -1, look.NewTextButton("Show Log", log))))
+		}
 		hidden.Hide()
 		var button *look.TextButton
 		button = look.NewTextButton("Details", func() {

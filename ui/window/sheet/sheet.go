@@ -37,7 +37,10 @@ type Sheet struct {
 }
 
 // New is a sheet of that title, empty yet.
-func New(title string) *Sheet {
+func New(title string) *Sheet { return NewWide(title, width) }
+
+// NewWide is a sheet of a width of its own, in Fyne's pixels.
+func NewWide(title string, width float32) *Sheet {
 	s := &Sheet{Title: title, body: look.Rows(12), note: look.Sentences(""), bar: look.NewBar(), stage: look.NewText(""), left: look.Caption("")}
 	s.stage.Shrink = true
 	s.buttons = container.NewHBox()
