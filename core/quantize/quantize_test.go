@@ -3,18 +3,13 @@ package quantize
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
-	"fmt"
-	"io"
-	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"firesteel/core/internal/mishap"
 	"firesteel/core/job"
 	"firesteel/core/library"
 	"firesteel/core/thread"
@@ -27,17 +22,10 @@ const (
 	demoTarget  = "../../models/demo/pair/target"
 )
 
-// childSource makes this test binary quantize a folder, to be killed; see TestKilled.
-const childSource = "FIRESTEEL_QUANTIZE_CHILD"
-
 func TestMain(m *testing.M) {
-	if source := os.Getenv(childSource); source != "" {
-		child(source)
-	}
+	mishap.Child(smaller)
 	os.Exit(m.Run())
 }
-
-func long() bool { return os.Getenv("FIRESTEEL_LONG") != "" }
 
 func worker(t testing.TB) *thread.Thread {
 	w, err := thread.Start()
@@ -87,28 +75,6 @@ func content(t testing.TB, f *checkpoint.Folder, name string) []byte {
 	return raw
 }
 
-// sum is a digest of every file in a folder.
-func sum(t testing.TB, dir string) string {
-	h := sha256.New()
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		f, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		fmt.Fprintln(h, path)
-		_, err = io.Copy(h, f)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("%x", h.Sum(nil))
-}
-
 // The fixtures' packed siblings were packed by MLX itself, whole matrices at a time.
 func TestPacksWhatMLXPacks(t *testing.T) {
 	w := worker(t)
@@ -153,7 +119,10 @@ func TestSizesAreAsAnnounced(t *testing.T) {
 	w := worker(t)
 	for _, source := range []string{demoDrafter, filepath.Join(goldens, "deepspec-gemma4-gated"), filepath.Join(goldens, "gemma4-e2b-like"), demoTarget} {
 		for _, q := range []checkpoint.Quantization{{}, {Bits: 8, GroupSize: 32}, {Mode: "nvfp4"}} {
-			before := sum(t, source)
+			before, err := mishap.Digest(source)
+			if err != nil {
+				t.Fatal(err)
+			}
 			o := options(t, source)
 			o.Packing = q
 			if q.Mode != "" && source == demoTarget {
@@ -170,8 +139,8 @@ func TestSizesAreAsAnnounced(t *testing.T) {
 			if d.TensorBytes != p.MemoryAfter || !d.Quantized() {
 				t.Errorf("%s, %+v: %d bytes in memory, %d announced, %s", source, q, d.TensorBytes, p.MemoryAfter, d.Precision)
 			}
-			if sum(t, source) != before {
-				t.Errorf("%s was changed", source)
+			if after, err := mishap.Digest(source); after != before {
+				t.Errorf("%s was changed: %v", source, err)
 			}
 		}
 	}
@@ -294,54 +263,6 @@ func at(share float64, f func()) func(job.Progress) {
 	}
 }
 
-func TestCancelLeavesNothing(t *testing.T) {
-	w := worker(t)
-	before := sum(t, demoTarget)
-	for _, share := range []float64{0, 0.01, 0.5, 0.99, 1} {
-		o := options(t, demoTarget)
-		p, err := NewPlan(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(context.Background())
-		if _, err := Run(ctx, w, p, at(share, cancel)); !errors.Is(err, context.Canceled) {
-			t.Errorf("at %g: %v", share, err)
-		}
-		cancel()
-		if left, _ := os.ReadDir(filepath.Dir(o.Destination)); len(left) != 0 {
-			t.Errorf("at %g: %v is left", share, left)
-		}
-	}
-	if sum(t, demoTarget) != before {
-		t.Error("the source was changed")
-	}
-}
-
-// copied is a source that may be harmed.
-func copied(t *testing.T, dir string) string {
-	to := filepath.Join(t.TempDir(), "source")
-	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
-	return to
-}
-
-func TestASourceThatVanishes(t *testing.T) {
-	source := copied(t, demoDrafter)
-	o := options(t, source)
-	p, err := NewPlan(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = Run(context.Background(), worker(t), p, at(0.2, func() { os.Truncate(filepath.Join(source, "model.safetensors"), 1000) }))
-	if checkpoint.KindOf(err) != checkpoint.KindIncomplete {
-		t.Errorf("%v", err)
-	}
-	if left, _ := os.ReadDir(filepath.Dir(o.Destination)); len(left) != 0 {
-		t.Errorf("%v is left", left)
-	}
-}
-
 func TestADestinationThatAppears(t *testing.T) {
 	o := options(t, demoDrafter)
 	p, err := NewPlan(o)
@@ -358,90 +279,5 @@ func TestADestinationThatAppears(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(filepath.Dir(o.Destination)); len(left) != 1 {
 		t.Errorf("%v is left", left)
-	}
-}
-
-// child quantizes source over and over until it is killed.
-func child(source string) {
-	w, err := thread.Start()
-	if err != nil {
-		panic(err)
-	}
-	place := os.Getenv("FIRESTEEL_QUANTIZE_PLACE")
-	fmt.Println("begun")
-	for i := 0; ; i++ {
-		p, err := NewPlan(Options{Source: source, Destination: filepath.Join(place, fmt.Sprint("smaller-", i)), Notes: filepath.Join(place, "notes")})
-		if err != nil {
-			panic(err)
-		}
-		if _, err := Run(context.Background(), w, p, nil); err != nil {
-			panic(err)
-		}
-	}
-}
-
-// However a process is killed, whole folders or nothing can be seen of its work, and what it hid is
-// removed at the next start.
-func TestKilled(t *testing.T) {
-	source, err := filepath.Abs(demoDrafter)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := sum(t, source)
-	times := 3
-	if long() {
-		times = 30
-	}
-	random := rand.New(rand.NewPCG(7, 7))
-	hidden := 0
-	for range times {
-		place := t.TempDir()
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), childSource+"="+source, "FIRESTEEL_QUANTIZE_PLACE="+place)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		out.Read(make([]byte, 1))
-		time.Sleep(time.Duration(random.IntN(1200)) * time.Millisecond)
-		cmd.Process.Kill()
-		cmd.Wait()
-		left, err := checkpoint.Unfinished(place)
-		if err != nil {
-			t.Fatal(err)
-		}
-		hidden += len(left)
-		// A folder whose lock file is already gone was about to get its name; its age decides.
-		for _, path := range left {
-			old := time.Now().Add(-time.Hour)
-			os.Chtimes(path, old, old)
-		}
-		if _, err := job.RemoveLeftovers(filepath.Join(place, "notes")); err != nil {
-			t.Fatal(err)
-		}
-		entries, err := os.ReadDir(place)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range entries {
-			if e.Name() == "notes" {
-				continue
-			}
-			if strings.HasPrefix(e.Name(), ".") {
-				t.Errorf("%s is left", e.Name())
-				continue
-			}
-			d, err := library.Describe(filepath.Join(place, e.Name()))
-			if err != nil || !d.Quantized() {
-				t.Errorf("%s can be seen and is not whole: %v", e.Name(), err)
-			}
-		}
-	}
-	t.Logf("%d of %d kills left something hidden", hidden, times)
-	if sum(t, source) != before {
-		t.Error("the source was changed")
 	}
 }
