@@ -85,6 +85,14 @@ ask() {
 	grep -q "\"prompt\":\"$prompt\"" "$kept/unfinished-$pid.json" 2>/dev/null || ! asked || fail "what was typed is not what is asked"
 }
 
+# finish_answer: the answer has ended; one that goes on and on is stopped, as a person would.
+finish_answer() {
+	local until=$(($(now) + 20000))
+	while ! answered && alive && [ "$(now)" -lt $until ]; do sleep 0.05; done
+	answered || xdotool key Escape
+	wait_for "the answer has ended" 20000 answered
+}
+
 # ended ROUTE: the program has been told to end, and does so cleanly.
 ended() {
 	local told status=0 left
@@ -119,7 +127,7 @@ remembered() {
 import json, sys
 kept = json.load(open(sys.argv[1], encoding="utf-8"))
 folder = sys.argv[2]
-assert kept["creativity"] == 0.3 and kept["width"] >= 640, kept
+assert kept["creativity"] == 0.9 and kept["width"] >= 640, kept
 assert kept["target"] == folder + "/target" and kept["drafter"] == folder + "/drafter", kept
 END
 }
@@ -134,7 +142,7 @@ sleep 1
 import -window root "$pictures/typed.png"
 xdotool key Return
 wait_for "the prompt is taken" 10000 asked
-wait_for "the answer is there" 60000 answered
+finish_answer
 sleep 1
 import -window root "$pictures/answered.png"
 conversation=960x560+310+60
@@ -175,7 +183,7 @@ before=$(listed)
 python3 - "$kept/settings.json" "$models" <<'END'
 import json, sys
 folder = sys.argv[2]
-json.dump({"creativity": 0.3, "target": folder + "/target", "drafter": folder + "/drafter"}, open(sys.argv[1], "w", encoding="utf-8"))
+json.dump({"creativity": 0.9, "target": folder + "/target", "drafter": folder + "/drafter"}, open(sys.argv[1], "w", encoding="utf-8"))
 END
 
 slowest=0
@@ -183,7 +191,7 @@ for i in $(seq 0 $((times - 1))); do
 	start
 	case $((i / 3 % 3)) in
 	0) ask && wait_for "words come" 20000 writes ;;
-	1) ask && wait_for "the answer is there" 30000 answered ;;
+	1) ask && finish_answer ;;
 	2) xdotool type --delay 2 "$prompt" ;;
 	esac
 	case $((i % 3)) in
