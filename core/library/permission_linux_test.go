@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"firesteel/core/internal/nobody"
+	"firesteel/models/nobody"
 	"firesteel/models/checkpoint"
 )
 

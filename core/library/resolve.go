@@ -49,9 +49,9 @@ func partOfCheckpoint(name string) bool {
 // find returns the first reading of input that exists.
 func find(input string) (string, error) {
 	// What is there as it stands is meant, also beside a folder whose name lacks the blank at its end.
-	if filepath.IsAbs(input) {
-		if _, err := os.Stat(input); err == nil {
-			return filepath.Clean(input), nil
+	if path := expandHome(input); filepath.IsAbs(path) {
+		if _, err := os.Stat(path); err == nil {
+			return filepath.Clean(path), nil
 		}
 	}
 	first := ""

@@ -26,8 +26,11 @@ func TestResolve(t *testing.T) {
 	twin := make(filepath.Join(base, "twin"))
 	twinBlank := make(filepath.Join(base, "twin "))
 	inHome := make(filepath.Join(home, "m"))
+	inHomeBlank := make(filepath.Join(home, "ends "))
+	inHomeTwin, inHomeTwinBlank := make(filepath.Join(home, "twin")), make(filepath.Join(home, "twin "))
+	dot := make(filepath.Join(base, "dot."))
 	tilde := make(filepath.Join(base, "a", "~b"))
-	long := make(filepath.Join(base, strings.Repeat("n", 250)))
+	long, longer := make(filepath.Join(base, strings.Repeat("n", 250))), make(filepath.Join(base, strings.Repeat("ü", 127)))
 
 	for input, want := range map[string]string{
 		spaced:                                spaced,
@@ -53,8 +56,14 @@ func TestResolve(t *testing.T) {
 		twin + "\n":                         twin,
 		"~/m":                               inHome,
 		`"~/m"`:                             inHome,
+		" ~/m \n":                           inHome,
+		"~/ends ":                           inHomeBlank,
+		"~/twin":                            inHomeTwin,
+		"~/twin ":                           inHomeTwinBlank,
+		dot:                                 dot,
 		tilde:                               tilde,
 		long:                                long,
+		longer:                              longer,
 	} {
 		got, err := Resolve(input)
 		if err != nil || got != want {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"firesteel/core/internal/nobody"
+	"firesteel/models/nobody"
 )
 
 // A source that is only to be read is enough; the copy must go where one may write.

@@ -3,33 +3,11 @@ package checkpoint
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"testing"
-)
 
-// asNobody runs f on a thread of its own that has lost root's right to read everything. The thread
-// ends with f: it is never unlocked.
-func asNobody(t *testing.T, dir string, f func()) {
-	t.Helper()
-	// The temporary folder and its parent are closed to others.
-	for d := dir; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
-		if info, err := os.Stat(d); err == nil && info.Mode().Perm() == 0o700 {
-			os.Chmod(d, 0o755)
-		}
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread()
-		if os.Geteuid() == 0 {
-			syscall.Setfsgid(65534)
-			syscall.Setfsuid(65534)
-		}
-		f()
-	}()
-	<-done
-}
+	"firesteel/models/nobody"
+)
 
 func TestPermission(t *testing.T) {
 	base := t.TempDir()
@@ -48,7 +26,7 @@ func TestPermission(t *testing.T) {
 		if err := os.Chmod(path, c.mode); err != nil {
 			t.Fatal(err)
 		}
-		asNobody(t, base, func() {
+		nobody.Run(t, base, func() {
 			_, err := Open(dir)
 			refused(t, err, KindNotReadable, path, "permission denied")
 		})
@@ -64,7 +42,7 @@ func TestReadOnlyFolderOpens(t *testing.T) {
 	os.Chmod(filepath.Join(dir, "config.json"), 0o444)
 	os.Chmod(dir, 0o555)
 	defer os.Chmod(dir, 0o755)
-	asNobody(t, base, func() {
+	nobody.Run(t, base, func() {
 		f, err := Open(dir)
 		if err != nil {
 			t.Error(err)
