@@ -68,22 +68,27 @@ func (w *Window) browseHere(start string, take func(dir string)) {
 	d.Resize(fyne.NewSize(size.Width*0.8, size.Height*0.8))
 }
 
-// startFolder is the folder that holds what is chosen now, or the home folder.
+// startFolder is the folder that holds what is chosen now, or the home folder where that one is gone or
+// closed.
 func (w *Window) startFolder(r role) string {
 	for _, dir := range []string{w.models.choices[r].dir, w.models.choices[target].dir} {
 		if dir == "" || dir == w.models.builtin[target] || dir == w.models.builtin[drafter] {
 			continue
 		}
-		parent := filepath.Dir(dir)
-		if info, err := os.Stat(parent); err == nil && info.IsDir() {
+		if parent := filepath.Dir(home(dir)); listable(parent) {
 			return parent
 		}
 	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return string(filepath.Separator)
+	if dir, err := os.UserHomeDir(); err == nil {
+		return dir
 	}
-	return home
+	return string(filepath.Separator)
+}
+
+// listable tells whether dir is a folder that may be looked into.
+func listable(dir string) bool {
+	at, err := storage.CanList(storage.NewFileURI(dir))
+	return at && err == nil
 }
 
 // typePath lets a person type or paste a path.
@@ -92,7 +97,10 @@ func (w *Window) typePath(r role) {
 	path.SetPlaceHolder("~/Models/…")
 	var d *dialog.ConfirmDialog
 	take := func(text string) {
-		if text = strings.TrimSpace(text); text != "" {
+		if text = strings.Trim(text, "\r\n"); !exists(home(text)) {
+			text = strings.TrimSpace(text) // blanks that pasting brought along; a name that ends in one is rare
+		}
+		if text != "" {
 			w.choose(r, text)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"firesteel/core/library"
 )
 
-// lookAgain is how often the folders are looked at. Looking costs a few system calls; being
+// lookAgain is how often the folders are looked at, unless a test says otherwise. Looking costs a few system calls; being
 // told by the system would cost an open file for each file there on macOS, and network drives
 // tell nothing.
 const lookAgain = 2 * time.Second
@@ -16,7 +16,7 @@ const lookAgain = 2 * time.Second
 // come and go with their drives, and files are still being copied. It runs until the window
 // closes, on a goroutine of its own, where a drive that hangs harms nobody.
 func (w *Window) follow() {
-	ticks := time.NewTicker(lookAgain)
+	ticks := time.NewTicker(w.lookAgain)
 	defer ticks.Stop()
 	for {
 		type folders struct {
@@ -41,7 +41,11 @@ func (w *Window) follow() {
 		}
 		real := map[string]string{}
 		for _, dir := range f.recent {
-			real[dir], _ = filepath.EvalSymlinks(dir)
+			if path, err := library.Resolve(dir); err == nil {
+				real[dir], _ = filepath.EvalSymlinks(path)
+			} else {
+				real[dir] = ""
+			}
 		}
 		w.later(func() {
 			w.models.real = real

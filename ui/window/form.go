@@ -3,10 +3,12 @@ package window
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
 	"fyne.io/fyne/v2/widget"
+	"golang.org/x/sys/unix"
 
 	"firesteel/core/library"
 )
@@ -47,19 +49,33 @@ func (a amounts) of(r *widget.RadioGroup) int {
 // ownFolder is where models go that the person makes from the built-in ones, in the home folder.
 const ownFolder = "Firesteel"
 
-// proposed is a folder for what is made of a model: beside it, or, where it came with the app, in
-// the person's own folder. what tells it from the model; a name that is taken gets a number.
+// nameLimit is how many bytes of a model's name a proposed one takes over; drives allow 255 in all.
+const nameLimit = 200
+
+// proposed is a folder for what is made of a model: beside it, or, where it came with the app or
+// nothing can be put there, in the person's own folder. what tells it from the model; a name that is
+// taken gets a number.
 func proposed(from library.Description, builtin bool, what string) string {
 	parent := filepath.Dir(from.Dir)
-	if builtin {
+	if builtin || path.Base(from.Name) != filepath.Base(from.Dir) || !writable(parent) {
+		// Names that differ are those of a hub's cache, whose folders are for the hub's own tools.
 		parent = home(filepath.Join("~", ownFolder))
 	}
-	base := filepath.Join(parent, from.Name+" "+what)
+	called := path.Base(from.Name)
+	if len(called) > nameLimit {
+		called = strings.ToValidUTF8(called[:nameLimit], "")
+	}
+	base := filepath.Join(parent, called+" "+what)
 	name := base
 	for i := 2; exists(name); i++ {
 		name = fmt.Sprintf("%s (%d)", base, i)
 	}
 	return name
+}
+
+// writable tells whether this process may put something into the folder dir.
+func writable(dir string) bool {
+	return unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS) == nil
 }
 
 func exists(path string) bool {

@@ -154,6 +154,7 @@ func openWith(t *testing.T, core *scripted, path string, more ...func(*Options))
 		change(&options)
 	}
 	s.Window = newWindow(test.NewTempApp(t), options, kept, func(f func()) { s.queue <- f })
+	s.lookAgain = 100 * time.Millisecond
 	s.win.Show()
 	s.start()
 	t.Cleanup(s.shutDown)

@@ -49,6 +49,8 @@ type Window struct {
 	work sync.WaitGroup
 	shut sync.Once
 
+	lookAgain time.Duration
+
 	core     Core
 	startErr error // why there is no core
 	controls *engine.Controls
@@ -77,7 +79,7 @@ type Window struct {
 
 // newWindow builds the window without showing it. post runs a function on Fyne's thread.
 func newWindow(a fyne.App, o Options, s settings.Settings, post func(func())) *Window {
-	w := &Window{options: o, app: a, settings: s, post: post}
+	w := &Window{options: o, app: a, settings: s, post: post, lookAgain: lookAgain}
 	w.life, w.end = context.WithCancel(context.Background())
 	w.teachers = teachers{train.Run, train.Tune}
 	w.saver = newSaver(o.SettingsPath)
