@@ -48,7 +48,7 @@ var smaller = &mishap.Job{
 func TestCancelled(t *testing.T) { smaller.Cancelled(t) }
 func TestFullDisk(t *testing.T)  { smaller.FullDisk(t, "16m") }
 func TestVanishing(t *testing.T) { smaller.Vanishing(t, ".safetensors") }
-func TestKilled(t *testing.T)    { smaller.Killed(t, 3) }
+func TestKilled(t *testing.T)    { smaller.Killed(t) }
 
 func TestADiskThatIsTooSmallIsKnownBefore(t *testing.T) {
 	o := options(t, demoDrafter)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"firesteel/core/decode"
+	"firesteel/core/internal/mishap"
 	"firesteel/core/internal/threadtest"
 	"firesteel/core/sample"
 	"firesteel/mlxbind"
@@ -20,7 +21,10 @@ import (
 	"firesteel/models/family"
 )
 
-func TestMain(m *testing.M) { threadtest.Main(m) }
+func TestMain(m *testing.M) {
+	mishap.Child(taught, retuned)
+	threadtest.Main(m)
+}
 
 func floats(t *testing.T, s *mlxbind.Scope, a mlxbind.Array) []float32 {
 	t.Helper()

@@ -53,39 +53,37 @@ func (j *Job) process(t *testing.T, place string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	c := exec.Command(os.Args[0])
-	// With several threads, as on a person's machine: products are rounded by how they are spread.
-	c.Env = append(os.Environ(), child+"="+string(text), "OPENBLAS_NUM_THREADS=2")
+	c.Env = append(os.Environ(), child+"="+string(text))
+	if long() {
+		// As on a person's machine: products are rounded by how they are spread over threads.
+		c.Env = append(c.Env, "OPENBLAS_NUM_THREADS=2")
+	}
 	return c
 }
 
-// Killed kills processes that do the job at random moments, 30 times with Long and otherwise few
-// times, slow ones not at all. What a killed one has begun is gone on with or done again by the next.
-func (j *Job) Killed(t *testing.T, few int) {
-	times := few
-	if j.sampled() {
-		t.Skip("FIRESTEEL_LONG is not set")
-	}
-	if Long() {
-		times = 30
-	}
-	before := digests(t, j.Sources)
-	place := j.prepare(t, t.TempDir())
-	old := j.result(t, place)
-	begun := time.Now()
+// done has the job done in a process of its own.
+func (j *Job) done(t *testing.T, place string) {
+	t.Helper()
 	if out, err := j.process(t, place).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	took := time.Since(begun)
-	whole := j.result(t, place)
-	var curve []float64
-	if j.Curve != nil {
-		var err error
-		if curve, err = j.Curve(place); err != nil {
-			t.Fatal(err)
-		}
+}
+
+// Killed kills processes that do the job at random moments, 3 times or, in the long grids, 30 times. What
+// a killed one has begun is gone on with or done again by the next.
+func (j *Job) Killed(t *testing.T) {
+	j.know(t)
+	before := digests(t, j.Sources)
+	times, whole, curve, took := 3, j.after, j.curve, j.took
+	if long() {
+		times = 30
+		// With as many threads as those that are killed.
+		place, begun := j.prepare(t, t.TempDir()), time.Now()
+		j.done(t, place)
+		whole, curve, took = j.result(t, place), j.way(t, place), time.Since(begun)
 	}
 	random := rand.New(rand.NewPCG(7, 7))
-	place = j.prepare(t, t.TempDir())
+	place := j.prepare(t, t.TempDir())
 	began := 0
 	for killed := 0; killed < times; {
 		c := j.process(t, place)
@@ -106,21 +104,22 @@ func (j *Job) Killed(t *testing.T, few int) {
 			}
 		}
 		r := j.result(t, place)
-		if r != old && r != whole {
+		if r != j.before && r != whole {
 			t.Fatalf("killed after %v it made %s, not %s", after, r, whole)
 		}
+		nextStart(t, place)
 		if j.Discard == nil {
-			nextStart(t, place)
 			j.tidied(t, place)
 		}
 		if r == whole {
 			// It came to its end: again from the beginning.
+			if err == nil {
+				j.sameWay(t, place, curve)
+			}
 			place = j.prepare(t, t.TempDir())
 		}
 	}
-	if out, err := j.process(t, place).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	j.done(t, place)
 	if r := j.result(t, place); r != whole {
 		t.Errorf("it made %s, not %s", r, whole)
 	}

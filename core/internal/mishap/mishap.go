@@ -13,6 +13,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,26 +40,36 @@ type Job struct {
 	// Discard throws away what a job that can go on keeps for that; nil: it keeps nothing.
 	Discard func(place string) error
 	// Curve is how a finished job went, step by step; nil: nothing of that kind. Whatever happened on
-	// the way, no value may differ by more than Tolerance.
+	// the way, no value may differ by more than a hundred-thousandth.
 	Curve func(place string) ([]float64, error)
-	// Slow has all but Long try a sample of what can happen.
+	// Slow has all but the long grids try a sample of what can happen.
 	Slow bool
 
-	before, after string // results, once known
+	// What is known once it was done and nothing happened.
+	before, after string // results
 	curve         []float64
+	took          time.Duration
 }
 
-// Tolerance is how far curves of the same job may lie apart.
-const Tolerance = 1e-5
+// tolerance is how far curves of the same job may lie apart.
+const tolerance = 1e-5
 
 // sampled says that a sample is enough.
-func (j *Job) sampled() bool { return j.Slow && !Long() }
+func (j *Job) sampled() bool { return j.Slow && !long() }
 
 // NotesIn is the folder for a job's notes.
 func NotesIn(place string) string { return filepath.Join(place, "notes") }
 
-// Long says that the long grids are asked for.
-func Long() bool { return os.Getenv("FIRESTEEL_LONG") != "" }
+// long says that the long grids are asked for.
+func long() bool { return os.Getenv("FIRESTEEL_LONG") != "" }
+
+// OnlyLong leaves the test to the long grids.
+func OnlyLong(t *testing.T) {
+	t.Helper()
+	if !long() {
+		t.Skip("FIRESTEEL_LONG is not set")
+	}
+}
 
 // prepare makes dir ready for the job.
 func (j *Job) prepare(t *testing.T, dir string) string {
@@ -82,19 +93,16 @@ func (j *Job) know(t *testing.T) {
 	}
 	place := j.prepare(t, t.TempDir())
 	j.before = j.result(t, place)
+	begun := time.Now()
 	if err := j.Run(context.Background(), j.Sources, place, func(float64) {}); err != nil {
 		t.Fatal(err)
 	}
+	j.took = time.Since(begun)
 	j.after = j.result(t, place)
 	if j.after == j.before {
 		t.Fatal("it makes nothing")
 	}
-	if j.Curve != nil {
-		var err error
-		if j.curve, err = j.Curve(place); err != nil {
-			t.Fatal(err)
-		}
-	}
+	j.curve = j.way(t, place)
 	j.tidied(t, place)
 }
 
@@ -136,21 +144,25 @@ func (j *Job) ends(t *testing.T, sources []string, place string) {
 	j.tidied(t, place)
 }
 
+// way is how the finished job in place went; nil where there is no telling.
+func (j *Job) way(t *testing.T, place string) []float64 {
+	t.Helper()
+	if j.Curve == nil {
+		return nil
+	}
+	curve, err := j.Curve(place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return curve
+}
+
 // sameWay says that the job in place went the way that want shows.
 func (j *Job) sameWay(t *testing.T, place string, want []float64) {
 	t.Helper()
-	if j.Curve == nil {
-		return
-	}
-	got, err := j.Curve(place)
-	if err != nil || len(got) != len(want) {
-		t.Fatalf("it went %v, not %v: %v", got, want, err)
-	}
-	for i := range want {
-		if !(math.Abs(got[i]-want[i]) <= Tolerance) {
-			t.Errorf("it went %v, not %v", got, want)
-			return
-		}
+	got := j.way(t, place)
+	if !slices.EqualFunc(got, want, func(a, b float64) bool { return math.Abs(a-b) <= tolerance }) {
+		t.Errorf("it went %v, not %v", got, want)
 	}
 }
 
@@ -220,17 +232,11 @@ func (j *Job) Cancelled(t *testing.T) {
 	before := digests(t, j.Sources)
 	shares := []float64{0.01, 0.5, 0.99}
 	if j.sampled() {
-		shares = []float64{0.8} // gone on with afterwards, from what a training has saved by then
+		shares = []float64{nearEnd}
 	}
 	for _, share := range shares {
 		place := j.prepare(t, t.TempDir())
-		ctx, cancel := context.WithCancel(context.Background())
-		err := j.Run(ctx, j.Sources, place, once(share, cancel))
-		cancel()
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("at %g: %v", share, err)
-		}
-		j.stopped(t, place, false)
+		j.cancelled(t, j.Sources, place, share)
 		if share == 0.5 && j.Discard != nil {
 			if err := j.Discard(place); err != nil {
 				t.Error(err)
@@ -240,6 +246,20 @@ func (j *Job) Cancelled(t *testing.T) {
 		j.ends(t, j.Sources, place)
 	}
 	unchanged(t, j.Sources, before)
+}
+
+// nearEnd is when there is much to go on with.
+const nearEnd = 0.8
+
+// cancelled runs the job until so much is done.
+func (j *Job) cancelled(t *testing.T, sources []string, place string, share float64) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if err := j.Run(ctx, sources, place, once(share, cancel)); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled at %g: %v", share, err)
+	}
+	j.stopped(t, place, false)
 }
 
 // Digest is one of the names and bytes of every file in dir.
