@@ -26,6 +26,30 @@ func TestLeftoversOfTheLivingStay(t *testing.T) {
 	}
 }
 
+// What is replaced as a whole, as calibrations are, is in the app's own folders.
+func TestLeftoversInTheFolderOfNotes(t *testing.T) {
+	notes := t.TempDir()
+	old, young := filepath.Join(notes, "calibrations", ".a.json.unfinished-1"), filepath.Join(notes, ".b.json.unfinished-2")
+	if err := os.Mkdir(filepath.Dir(old), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{old, young} {
+		if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hourAgo := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(old, hourAgo, hourAgo); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := RemoveLeftovers(notes); n != 1 || err != nil {
+		t.Errorf("%d removed, %v", n, err)
+	}
+	if _, err := os.Stat(young); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestFinishTakesTheNameOfAnEmptyFolderOnly(t *testing.T) {
 	place := t.TempDir()
 	final := filepath.Join(place, "smaller")

@@ -101,11 +101,19 @@ func note(notes, folder string) error {
 	return checkpoint.WriteJSON(filepath.Join(notes, notesName), p)
 }
 
-// RemoveLeftovers removes what jobs of processes that are no more left unfinished, and returns how
-// many folders and files that were. What a living process writes stays.
+// RemoveLeftovers removes what jobs of processes that are no more left unfinished, in the places that
+// are noted, in the folder notes itself and in the folders in it, and returns how many folders and files
+// that were. What a living process writes stays.
 func RemoveLeftovers(notes string) (removed int, err error) {
 	var errs []error
-	for _, folder := range readPlaces(notes).Folders {
+	folders := append(readPlaces(notes).Folders, notes)
+	inside, _ := os.ReadDir(notes)
+	for _, e := range inside {
+		if e.IsDir() {
+			folders = append(folders, filepath.Join(notes, e.Name()))
+		}
+	}
+	for _, folder := range folders {
 		left, err := checkpoint.Unfinished(folder)
 		if err != nil {
 			continue // a drive that is not there now

@@ -88,6 +88,7 @@ func (t *terminal) calibrate(ctx context.Context, c *command, args []string) err
 	if err != nil {
 		return err
 	}
+	removeLeftovers()
 	core, loaded, err := t.load(ctx, engine.LoadRequest{TargetDir: target, DrafterDir: drafter})
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 
 	"firesteel/core/confidence"
 	"firesteel/core/engine"
+	"firesteel/core/job"
 	"firesteel/ui/words"
 )
 
@@ -184,4 +185,11 @@ func (t *terminal) calibrations() (string, error) {
 		return t.Calibrations, nil
 	}
 	return confidence.Place()
+}
+
+// removeLeftovers removes what jobs left that were killed. Whatever comes of that, the next one is done.
+func removeLeftovers() {
+	if notes, err := job.Notes(); err == nil {
+		job.RemoveLeftovers(notes)
+	}
 }

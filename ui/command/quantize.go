@@ -54,9 +54,7 @@ func (t *terminal) quantize(ctx context.Context, c *command, args []string) erro
 		return usageError(fmt.Sprintf("--mode must be %s, not %s.", strings.Join(checkpoint.Modes, ", "), o.Packing.Mode))
 	}
 	o.Source, o.Destination, o.Recommended = folders[0], folders[1], recipe == "recommended"
-	if notes, err := job.Notes(); err == nil {
-		job.RemoveLeftovers(notes)
-	}
+	removeLeftovers()
 	plan, err := quantize.NewPlan(o)
 	if err != nil {
 		return err

@@ -160,9 +160,7 @@ func (t *terminal) train(ctx context.Context, c *command, args []string) error {
 
 // teach runs a job and tells how it goes.
 func (t *terminal) teach(ctx context.Context, l lesson, run func(job.Runner, func(train.Progress)) (train.Result, error)) error {
-	if notes, err := job.Notes(); err == nil {
-		job.RemoveLeftovers(notes)
-	}
+	removeLeftovers()
 	core, err := t.Open()
 	if err != nil {
 		return err
