@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"firesteel/models/nobody"
 	"firesteel/models/checkpoint"
+	"firesteel/models/nobody"
 )
 
 // A folder that may not be looked into is said to be unreadable, not absent; its neighbours still work.
