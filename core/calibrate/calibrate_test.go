@@ -236,15 +236,15 @@ func TestPairIsKnownByItsWeights(t *testing.T) {
 
 func TestThresholdsGoIntoDSparkFilesOnly(t *testing.T) {
 	m := &confidence.Measured{Thresholds: []float64{0, 0.25}, Fitted: 77}
-	if err := WriteSTS(newScripted().loaded.Drafter.Dir, m, true); !errors.Is(err, ErrNoPlace) {
+	if err := WriteSTS(newScripted().loaded.Drafter.Dir, t.TempDir(), m, true); !errors.Is(err, ErrNoPlace) {
 		t.Errorf("%v", err)
 	}
-	dir := t.TempDir()
+	dir, notes := t.TempDir(), t.TempDir()
 	d := &checkpoint.DSpark{Gamma: 2, Width: 8, Layers: 1, Heads: 2, Rank: 4, FeedForward: 2, Taps: []int{1}, Head: checkpoint.HeadMarkov, Hidden: 8, Vocabulary: 9, Eps: 1e-6}
 	if err := d.Write(dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteSTS(dir, m, false); err != nil {
+	if err := WriteSTS(dir, notes, m, false); err != nil {
 		t.Fatal(err)
 	}
 	read, err := checkpoint.ReadDSpark(dir)
@@ -256,16 +256,24 @@ func TestThresholdsGoIntoDSparkFilesOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Thresholds = []float64{0, 0.75}
-	if err := WriteSTS(dir, m, false); !errors.Is(err, ErrCalibrated) {
+	if err := WriteSTS(dir, notes, m, false); !errors.Is(err, ErrCalibrated) {
 		t.Errorf("%v", err)
 	}
 	if after, _ := os.ReadFile(filepath.Join(dir, "dspark.json")); string(after) != string(before) {
 		t.Error("a refusal changed the file")
 	}
-	if err := WriteSTS(dir, m, true); err != nil {
+	if err := WriteSTS(dir, notes, m, true); err != nil {
 		t.Fatal(err)
 	}
 	if read, _ = checkpoint.ReadDSpark(dir); read.Calibration.Thresholds[1] != 0.75 {
 		t.Errorf("%+v", read.Calibration)
+	}
+	// What a process leaves that is killed meanwhile goes at a next start.
+	left, old := filepath.Join(dir, ".dspark.json.unfinished-1"), time.Now().Add(-time.Hour)
+	if err := errors.Join(os.WriteFile(left, nil, 0o600), os.Chtimes(left, old, old)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := job.RemoveLeftovers(notes); n != 1 || err != nil {
+		t.Errorf("%d removed, %v", n, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"firesteel/core/confidence"
+	"firesteel/core/job"
 	"firesteel/models/checkpoint"
 )
 
@@ -32,9 +33,12 @@ func CanWrite(dir string, force bool) error {
 
 // WriteSTS writes the thresholds of m into dspark.json in the folder dir, as config.sts, and
 // leaves all else as it is. With force they take the place of others. The file changes as a whole
-// or not at all.
-func WriteSTS(dir string, m *confidence.Measured, force bool) error {
+// or not at all; what is left should this process be killed is found through notes, see job.Note.
+func WriteSTS(dir, notes string, m *confidence.Measured, force bool) error {
 	if err := CanWrite(dir, force); err != nil {
+		return err
+	}
+	if err := job.Note(notes, dir); err != nil {
 		return err
 	}
 	return checkpoint.WriteCalibration(dir, checkpoint.Calibration{Thresholds: m.Thresholds, Target: confidence.Worth, Samples: m.Fitted})

@@ -26,7 +26,7 @@ type Stage struct {
 // NewStage makes one for the folder dir and notes, in the folder notes, where it is, so that
 // RemoveLeftovers finds it should this process be killed. It ends with Finish or Discard.
 func NewStage(dir, notes string) (*Stage, error) {
-	if err := note(notes, filepath.Dir(dir)); err != nil {
+	if err := Note(notes, filepath.Dir(dir)); err != nil {
 		return nil, err
 	}
 	stage, err := checkpoint.NewStage(dir)
@@ -89,7 +89,13 @@ func readPlaces(notes string) places {
 	return p
 }
 
-func note(notes, folder string) error {
+// Note writes down, in the folder notes, that a job writes into folder, so that RemoveLeftovers looks
+// there.
+func Note(notes, folder string) error {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return err
+	}
 	p := readPlaces(notes)
 	if slices.Contains(p.Folders, folder) {
 		return nil

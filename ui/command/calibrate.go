@@ -13,6 +13,7 @@ import (
 	"firesteel/core/calibrate"
 	"firesteel/core/confidence"
 	"firesteel/core/engine"
+	"firesteel/core/job"
 	"firesteel/core/prompts"
 )
 
@@ -111,7 +112,11 @@ func (t *terminal) calibrate(ctx context.Context, c *command, args []string) err
 	}
 	result := calibration{Target: pair.Target, Drafter: pair.Drafter, Band: confidence.BandOf(m.Temperature).Name, Measured: m}
 	if *writeSTS {
-		if err := calibrate.WriteSTS(drafter, m, *force); err != nil {
+		notes, err := job.Notes()
+		if err != nil {
+			return err
+		}
+		if err := calibrate.WriteSTS(drafter, notes, m, *force); err != nil {
 			return err
 		}
 		result.Written = drafter

@@ -107,9 +107,15 @@ func TestCalibrateTakesItsPromptsAndPrintsJSONAlone(t *testing.T) {
 	}
 }
 
-func TestCalibrateTakesOnesOwnChats(t *testing.T) {
+// ownHome gives a test a home folder of its own.
+func ownHome(t *testing.T) {
+	t.Helper()
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("XDG_CONFIG_HOME", "")
+}
+
+func TestCalibrateTakesOnesOwnChats(t *testing.T) {
+	ownHome(t)
 	if c, _, status, _, errs := calibrating(t, "", "--chats"); status != failed || !strings.Contains(errs, "No chats are kept yet.") || c.texts > 0 {
 		t.Errorf("status %d, %q", status, errs)
 	}
@@ -156,6 +162,7 @@ func TestCalibrateRefusals(t *testing.T) {
 }
 
 func TestCalibrateWritesIntoTheDrafterWhenAsked(t *testing.T) {
+	ownHome(t)
 	drafter := t.TempDir()
 	d := &checkpoint.DSpark{Gamma: 3, Width: 8, Layers: 1, Heads: 2, Rank: 4, FeedForward: 2, Taps: []int{1}, Head: checkpoint.HeadMarkov, Hidden: 8, Vocabulary: 9, Eps: 1e-6}
 	if err := d.Write(drafter); err != nil {
