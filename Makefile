@@ -6,7 +6,7 @@
 #   make help      the rest
 
 .DEFAULT_GOAL := build
-.PHONY: help setup build headless run test race check-all cover bench lint check-darwin check-window clean
+.PHONY: help setup build headless run test race check-all cover bench lint check-darwin check-window licences clean
 
 # Tests run without migrated_fynedo, so that Fyne reports any work on the wrong thread.
 # The libraries are found beside the program first, so the folder can be moved as a whole;
@@ -63,6 +63,9 @@ check-window: ## open the window on a display of its own, type, look, close it b
 	@scripts/setup.sh window
 	$(go_build) -tags "$(tags)" -o .deps/firesteel-checked .
 	@scripts/window-smoke.sh .deps/firesteel-checked
+
+licences: setup ## collect anew the licences that Help → About shows
+	@scripts/licences.sh
 
 clean: ## remove what was built; `rm -rf .deps` removes what was set up
 	rm -rf firesteel firesteel-headless .deps/firesteel-checked .deps/cover.out .deps/part-* .deps/*.log
