@@ -12,9 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"fyne.io/fyne/v2/test"
-	"fyne.io/fyne/v2/widget"
-
 	"firesteel/core/engine"
 	"firesteel/core/job"
 	"firesteel/core/quantize"
@@ -121,27 +118,18 @@ func TestShowLog(t *testing.T) {
 	begun := time.Now()
 	s.showLog()
 	opened := time.Since(begun)
-	shown := func() string {
-		var all []string
-		for _, o := range test.LaidOutObjects(s.win.Canvas().Overlays().Top()) {
-			if l, ok := o.(*widget.Label); ok && l.Visible() {
-				all = append(all, l.Text)
-			}
-		}
-		return strings.Join(all, "\n")
-	}
 	s.slowest = 0
-	s.until("the lines are there", func() bool { return strings.Contains(shown(), "another line") })
+	s.until("the lines are there", func() bool { return strings.Contains(s.dialogText(), "another line") })
 	t.Logf("opened in %v, lines laid out in %v", opened, s.slowest)
-	if n := len(shown()); n > shownOfLog+1000 {
+	if n := len(s.dialogText()); n > shownOfLog+1000 {
 		t.Errorf("%d bytes are shown", n)
 	}
-	if !strings.Contains(shown(), filepath.Join(dir, "log.txt")) {
-		t.Errorf("the file's name is missing: %.300s", shown())
+	if !strings.Contains(s.dialogText(), filepath.Join(dir, "log.txt")) {
+		t.Errorf("the file's name is missing: %.300s", s.dialogText())
 	}
 	s.log = logfile.File(filepath.Join(dir, "log.txt", "no folder"))
 	s.showLog()
-	s.until("it says so", func() bool { return strings.Contains(shown(), "can't write there") })
+	s.until("it says so", func() bool { return strings.Contains(s.dialogText(), "can't write there") })
 }
 
 func TestReadable(t *testing.T) {

@@ -236,15 +236,3 @@ func (w *Window) showShortcuts() {
 	}
 	w.showDialog(dialog.NewCustom("Keyboard shortcuts", "Close", look.Fixed(400, 0, grid), w.win))
 }
-
-func (w *Window) showAbout() {
-	version := w.options.Version
-	if version != "" {
-		version = "Version " + version + ". "
-	}
-	text := look.Sentences(version + "A large model decides every word; a small drafter guesses several ahead, and the large one checks the guesses at once. " +
-		"The text is the large model's, only sooner. Everything happens on " + look.Machine() + ".\n\n" +
-		"Firesteel and the models that come with it are under the Apache License 2.0. " +
-		"It computes with MLX (MIT) and is drawn with Fyne (BSD). The demo was trained on text written by SmolLM2-135M-Instruct (Apache 2.0).")
-	w.showDialog(dialog.NewCustom("Firesteel", "Close", look.Fixed(460, 0, text), w.win))
-}

@@ -10,6 +10,7 @@ import (
 
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/test"
+	"fyne.io/fyne/v2/widget"
 
 	"firesteel/core/calibrate"
 	"firesteel/core/confidence"
@@ -182,6 +183,17 @@ func (s *stage) pass(d time.Duration) {
 	over := time.Now().Add(d)
 	time.AfterFunc(d, func() { s.queue <- func() {} })
 	s.until("time passes", func() bool { return !time.Now().Before(over) })
+}
+
+// dialogText is what the labels of the dialog in front say.
+func (s *stage) dialogText() string {
+	var all []string
+	for _, o := range test.LaidOutObjects(s.win.Canvas().Overlays().Top()) {
+		if l, ok := o.(*widget.Label); ok && l.Visible() {
+			all = append(all, l.Text)
+		}
+	}
+	return strings.Join(all, "\n")
 }
 
 // typeAndSend writes a prompt the way a person does.
