@@ -74,30 +74,43 @@ func Run(o Options) (err error) {
 		}
 	})
 
-	// However the window ends, Fyne's loop returns and shutDown runs, once.
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
-	go func() {
-		if _, ok := <-signals; !ok {
-			return
-		}
-		// Fyne catches signals too, but waits for the screen; this also ends a window that hangs.
-		fyne.Do(a.Quit)
-		time.Sleep(4 * time.Second)
-		os.Exit(0)
-	}()
-	w.win.SetCloseIntercept(w.quit)
+	defer w.heed()()
 	a.Lifecycle().SetOnStarted(func() {
 		begun.Store(true)
 		display.Close()
 		w.start()
 	})
-	a.Lifecycle().SetOnStopped(w.shutDown)
 	w.win.ShowAndRun()
 	over.Store(true)
 	w.shutDown()
 	return nil
+}
+
+// heed has each way to end the app lead to shutDown: closing the window, quitting, signals. The function
+// that it returns stops heeding signals.
+func (w *Window) heed() (stop func()) {
+	w.win.SetCloseIntercept(w.quit)
+	w.app.Lifecycle().SetOnStopped(w.shutDown)
+	signals, over := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-over:
+			return
+		case <-signals:
+		}
+		// Fyne catches signals too, but waits for the screen; this also ends a window that hangs.
+		fyne.Do(w.app.Quit)
+		select {
+		case <-over:
+		case <-time.After(4 * time.Second):
+			os.Exit(0)
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(over)
+	}
 }
 
 // preferences is the file that Fyne remembers things of its own in, such as the folder browsed last;
