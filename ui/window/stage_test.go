@@ -28,6 +28,7 @@ type scripted struct {
 	generate func(ctx context.Context, r engine.Request, emit func(engine.Event)) (engine.Result, error)
 	load     func(ctx context.Context, r engine.LoadRequest) error
 	quantize func(ctx context.Context, p *quantize.Plan, tell func(job.Progress)) (quantize.Result, error)
+	memory   engine.Memory // the zero one: there is enough
 
 	mutex    sync.Mutex
 	loaded   engine.Loaded
@@ -80,6 +81,9 @@ func (s *scripted) Generate(ctx context.Context, r engine.Request, emit func(eng
 }
 
 func (s *scripted) Memory() engine.Memory {
+	if s.memory.MachineTotal > 0 {
+		return s.memory
+	}
 	return engine.Memory{Process: 1 << 28, MachineTotal: 24 << 30, Available: 12 << 30, Target: 54 << 20}
 }
 
@@ -119,10 +123,10 @@ func (s *scripted) Close() error {
 	return nil
 }
 
-// stage is a window on Fyne's test driver whose thread is the test's goroutine.
+// stage is a window whose thread is the test's goroutine.
 type stage struct {
 	*Window
-	t     *testing.T
+	t     testing.TB
 	core  *scripted
 	queue chan func()
 	// slowest is the longest that one function took on the window's thread.
@@ -137,7 +141,17 @@ func open(t *testing.T, core *scripted) *stage {
 	return s
 }
 
+// openWith shows a window, on Fyne's test driver, that remembers things in the file path.
 func openWith(t *testing.T, core *scripted, path string, more ...func(*Options)) *stage {
+	t.Helper()
+	s := openOn(t, test.NewTempApp(t), core, path, more...)
+	t.Cleanup(s.shutDown)
+	return s
+}
+
+// openOn is openWith on an app of any driver. The window's thread is the goroutine that calls it;
+// shutDown is left to the caller.
+func openOn(t testing.TB, a fyne.App, core *scripted, path string, more ...func(*Options)) *stage {
 	t.Helper()
 	s := &stage{t: t, core: core, queue: make(chan func(), 4096)}
 	kept, err := settings.Load(path)
@@ -154,11 +168,10 @@ func openWith(t *testing.T, core *scripted, path string, more ...func(*Options))
 	for _, change := range more {
 		change(&options)
 	}
-	s.Window = newWindow(test.NewTempApp(t), options, kept, func(f func()) { s.queue <- f })
+	s.Window = newWindow(a, options, kept, func(f func()) { s.queue <- f })
 	s.lookAgain = 100 * time.Millisecond
 	s.win.Show()
 	s.start()
-	t.Cleanup(s.shutDown)
 	return s
 }
 

@@ -559,7 +559,7 @@ func TestOffersWhatWasCutOff(t *testing.T) {
 }
 
 // findButton returns the button with this label inside o.
-func findButton(t *testing.T, o fyne.CanvasObject, label string) *widget.Button {
+func findButton(t testing.TB, o fyne.CanvasObject, label string) *widget.Button {
 	t.Helper()
 	for _, c := range test.LaidOutObjects(o) {
 		if b, ok := c.(*widget.Button); ok && b.Text == label {
