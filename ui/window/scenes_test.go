@@ -159,7 +159,7 @@ var scenes = append([]scene{
 	}},
 	{name: "picker-menu", play: func(s *stage) {
 		s.settings.RecentTargets = []string{"/Volumes/Models/gemma-4-12b-it", "/Volumes/Models/mlx-community/Qwen3-14B-4bit", "/Volumes/Old drive/gemma-4-E4B-it-8bit"}
-		s.models.missing = map[string]bool{"/Volumes/Old drive/gemma-4-E4B-it-8bit": true}
+		s.models.real = map[string]string{"/Volumes/Models/gemma-4-12b-it": "/Volumes/Models/gemma-4-12b-it", "/Volumes/Models/mlx-community/Qwen3-14B-4bit": "/Volumes/Models/mlx-community/Qwen3-14B-4bit", "/Volumes/Old drive/gemma-4-E4B-it-8bit": ""}
 		s.showAll()
 		s.openPicker(target)
 	}},
