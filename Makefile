@@ -6,7 +6,7 @@
 #   make help      the rest
 
 .DEFAULT_GOAL := build
-.PHONY: help setup build headless run test race check-all cover bench lint check-darwin check-window licences clean
+.PHONY: help setup build headless run test race check-all cover bench lint check-darwin check-window pictures licences clean
 
 # Tests run without migrated_fynedo, so that Fyne reports any work on the wrong thread.
 # The libraries are found beside the program first, so the folder can be moved as a whole;
@@ -66,6 +66,9 @@ check-window: ## open the window on a display of its own, type, look, close it b
 
 licences: setup ## collect anew the licences that Help → About shows
 	@scripts/licences.sh
+pictures: ## take a picture of each state of the window, light and dark, for people to look at
+	@scripts/setup.sh window
+	@scripts/pictures.sh .deps/states
 
 clean: ## remove what was built; `rm -rf .deps` removes what was set up
 	rm -rf firesteel firesteel-headless .deps/firesteel-checked .deps/cover.out .deps/part-* .deps/*.log

@@ -18,6 +18,7 @@ if [ -n "$unformatted" ]; then
 fi
 go vet -tags "$tags" ./... || status=1
 go vet -tags headless . || status=1
+go vet -tags "$tags pictures" ./ui/window || status=1
 go run "$staticcheck" -tags "$tags" ./... || status=1
 for script in scripts/*.sh .ci/run; do bash -n "$script" || status=1; done
 [ $status = 0 ] && echo "lint: nothing to report"

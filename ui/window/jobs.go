@@ -50,6 +50,8 @@ func (w *Window) showSheet() {
 
 // openSheet shows a sheet as a dialog that keeps to its height.
 func (w *Window) openSheet(s *sheet.Sheet) dialog.Dialog {
+	const around = 96 // the dialog's title and edges, and some of the window
+	s.Room = func() float32 { return w.win.Canvas().Size().Height - around*w.theme.Scale }
 	d := dialog.NewCustomWithoutButtons(s.Title, s.Content, w.win)
 	w.showDialog(d)
 	s.OnChanged = func() { d.Resize(d.MinSize()) }
@@ -88,7 +90,11 @@ func (w *Window) begin(name string, buttons func(cancel func()) []sheet.Button) 
 
 // working shows a stage of its own on the sheet, with buttons before the one that closes it.
 func (t *task) working(stage string, buttons ...sheet.Button) {
-	t.w.jobs.sheet.Working(stage, append(buttons, sheet.Button{Label: "Go On in the Background", Pressed: t.w.closeSheet})...)
+	behind := func() {
+		t.w.closeSheet()
+		t.w.say(stage)
+	}
+	t.w.jobs.sheet.Working(stage, append(buttons, sheet.Button{Label: "Go On in the Background", Pressed: behind})...)
 }
 
 // tell shows how far the job is: on the sheet, or in the status line while that is closed. detail
@@ -154,18 +160,20 @@ func (w *Window) again(open func()) sheet.Button {
 	}}
 }
 
-// offerDrafter shows what a job has made, a drafter in folder dir, and offers to use it. title is the
+// offerMade shows what a job has made, a model in folder dir, and offers to use it. title is the
 // notification's.
-func (w *Window) offerDrafter(dir, title, sentence, more string) {
+func (w *Window) offerMade(r role, dir, title, sentence, more string) {
 	w.jobs.sheet.Ended(sentence+". Use it now?", more, w.closing("Not Now"), sheet.Button{Label: "Use It Now", Main: true, Pressed: func() {
 		w.closeSheet()
-		w.use(dir)
+		w.use(r, dir)
 	}})
 	w.say("Done: " + sentence + ".")
 	w.app.SendNotification(fyne.NewNotification(title, sentence+"."))
 }
 
-// use chooses a drafter and loads it beside the target that is chosen.
-func (w *Window) use(dir string) {
-	w.look([2]string{w.models.choices[target].dir, dir}, "", true)
+// use chooses a model and loads it with the other one that is chosen.
+func (w *Window) use(r role, dir string) {
+	dirs := [2]string{w.models.choices[target].dir, w.models.choices[drafter].dir}
+	dirs[r] = dir
+	w.look(dirs, "", true)
 }

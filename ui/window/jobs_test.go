@@ -100,6 +100,26 @@ func TestQuantizeAndUse(t *testing.T) {
 	}
 }
 
+func TestQuantizeTargetAndUse(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	core := &scripted{}
+	s := open(t, core)
+	s.quantizeTarget()
+	s.until("the sizes are there", func() bool { return s.jobs.form.plan != nil })
+	s.reads("8.0 MB on disk instead of 28.1 MB")
+	made := s.jobs.form.plan.Destination
+	if err := os.CopyFS(made, os.DirFS(filepath.Join(pairFolder, "target"))); err != nil {
+		t.Fatal(err)
+	}
+	s.press("Quantize")
+	s.until("it is done", func() bool { return !s.jobs.running() })
+	s.press("Use It Now")
+	s.until("it is loaded", func() bool { return core.Loaded().Target.Dir == made })
+	if d := core.Loaded().Drafter; d == nil || filepath.Base(d.Dir) != "drafter" {
+		t.Errorf("its drafter is %+v", d)
+	}
+}
+
 func TestQuantizingGoesOnBehindAClosedSheet(t *testing.T) {
 	gate := make(chan struct{})
 	core := &scripted{quantize: func(ctx context.Context, p *quantize.Plan, tell func(job.Progress)) (quantize.Result, error) {

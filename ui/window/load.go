@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -142,7 +143,7 @@ func (w *Window) showBill() {
 		words = levelWords(v.Level) + " · " + look.MemoryGB(v.Needs)
 		ink = map[memory.Level]fyne.ThemeColorName{memory.Fits: theme.ColorNameSuccess, memory.Tight: theme.ColorNameWarning,
 			memory.DoesNotFit: theme.ColorNameError}[v.Level]
-		hint = hintWords(v, w.asLoaded())
+		hint = w.hintWords(v, w.asLoaded())
 	case ok:
 		words = "needs " + look.MemoryGB(v.Needs)
 	case w.models.choices[target].dir == "" && w.core != nil:
@@ -160,6 +161,7 @@ func (w *Window) showBill() {
 			l.hints.Hide()
 		}
 		l.whole.Refresh()
+		w.column.fit()
 	}
 }
 
@@ -168,7 +170,7 @@ func levelWords(l memory.Level) string {
 }
 
 // hintWords says what would help, "" when it fits.
-func hintWords(v memory.Verdict, loaded bool) string {
+func (w *Window) hintWords(v memory.Verdict, loaded bool) string {
 	if v.Level == memory.Fits || loaded {
 		return ""
 	}
@@ -177,11 +179,11 @@ func hintWords(v memory.Verdict, loaded bool) string {
 		return words
 	}
 	h := v.Hints[0]
-	for _, other := range v.Hints {
-		if other.Enough {
-			h = other
-			break
-		}
+	if last := v.Hints[len(v.Hints)-1]; last.Remedy == memory.SmallerTarget {
+		h = last // nothing milder is enough
+	}
+	if i := slices.IndexFunc(v.Hints, func(h memory.Hint) bool { return h.Enough }); i >= 0 {
+		h = v.Hints[i]
 	}
 	switch h.Remedy {
 	case memory.QuantizeDrafter:
@@ -191,7 +193,11 @@ func hintWords(v memory.Verdict, loaded bool) string {
 	case memory.CloseOthers:
 		words += " Quit other programs first."
 	case memory.SmallerTarget:
-		words += " Choose a smaller target."
+		words += " Choose a smaller target"
+		if t := w.models.choices[target].what; t != nil && !quantized(t.Precision) {
+			words += ", or make this one smaller: Jobs, Quantize Target…"
+		}
+		words += "."
 	}
 	return words
 }
@@ -207,7 +213,7 @@ func (w *Window) askLoad() {
 	}
 	v, _, _ := w.verdict()
 	text := look.Sentences(fmt.Sprintf("These models need %s and %s is free. %s may become very slow and other programs may be ended. %s",
-		look.MemoryGB(v.Needs), look.MemoryGB(v.Free), strings.ToUpper(look.Machine()[:1])+look.Machine()[1:], hintWords(v, false)))
+		look.MemoryGB(v.Needs), look.MemoryGB(v.Free), strings.ToUpper(look.Machine()[:1])+look.Machine()[1:], w.hintWords(v, false)))
 	ask := dialog.NewCustomConfirm("Does not fit", "Load anyway", "Don't load", look.Fixed(420, 0, text), func(yes bool) {
 		if yes {
 			w.loadChosen()

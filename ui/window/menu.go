@@ -19,7 +19,8 @@ type menu struct {
 	main                      *fyne.MainMenu
 	stop, retry, load, unload *fyne.MenuItem
 	recent                    *fyne.MenuItem
-	quantize, calibrate       *fyne.MenuItem
+	quantize                  [2]*fyne.MenuItem
+	calibrate                 *fyne.MenuItem
 	train, tune               *fyne.MenuItem
 	themes, sizes             []*fyne.MenuItem
 	shown                     string // state that the bar was last drawn for
@@ -77,11 +78,11 @@ func (w *Window) makeMenu() {
 		entry("Keyboard Shortcuts", "", w.showShortcuts),
 		entry("Show Log", "", w.showLog),
 		entry("About Firesteel", "", w.showAbout))
-	m.quantize = entry("Quantize Drafter…", "", w.quantizeDrafter)
+	m.quantize = [2]*fyne.MenuItem{target: entry("Quantize Target…", "", w.quantizeTarget), drafter: entry("Quantize Drafter…", "", w.quantizeDrafter)}
 	m.calibrate = entry("Calibrate…", "", w.calibrate)
 	m.train = entry("Train Drafter…", "", w.trainDrafter)
 	m.tune = entry("Tune Drafter…", "", w.tuneDrafter)
-	work := fyne.NewMenu("Jobs", m.quantize, m.calibrate, m.train, m.tune)
+	work := fyne.NewMenu("Jobs", m.quantize[drafter], m.quantize[target], m.calibrate, m.train, m.tune)
 	m.main = fyne.NewMainMenu(model, work, view, help)
 	w.win.SetMainMenu(m.main)
 }
@@ -111,11 +112,13 @@ func (w *Window) showMenu() {
 	for i, percent := range settings.TextSizes {
 		m.sizes[i].Checked = w.settings.TextSize == percent
 	}
-	m.quantize.Disabled = w.core == nil
+	for _, q := range m.quantize {
+		q.Disabled = w.core == nil
+	}
 	m.calibrate.Disabled = w.core == nil || !w.jobs.running() && (w.models.loaded.Drafter == nil || !w.models.loaded.Drafter.HasThreshold)
 	m.train.Disabled = w.core == nil || !w.jobs.running() && w.models.loaded.Target == nil
 	m.tune.Disabled = w.core == nil || !w.jobs.running() && !w.tunable()
-	shown := fmt.Sprint(m.quantize.Disabled, m.calibrate.Disabled, m.train.Disabled, m.tune.Disabled, m.stop.Disabled, m.retry.Disabled, m.load.Disabled, m.unload.Disabled,
+	shown := fmt.Sprint(w.core == nil, m.calibrate.Disabled, m.train.Disabled, m.tune.Disabled, m.stop.Disabled, m.retry.Disabled, m.load.Disabled, m.unload.Disabled,
 		w.settings.RecentTargets, w.models.real, w.models.builtin, w.theme.Mode, w.settings.TextSize)
 	if shown != m.shown {
 		m.shown = shown

@@ -111,8 +111,7 @@ func TestPictures(t *testing.T) {
 			settle()
 			fyne.DoAndWait(func() {
 				s.until("the pair is loaded", func() bool { return s.models.loaded.Target != nil })
-				s.until("memory is read", func() bool { return s.models.reading.MachineTotal > 0 })
-				s.pass(0)
+				s.until("what the models take is read", func() bool { return s.models.reading.Target > 0 })
 				c.play(s)
 			})
 			for _, mode := range []look.Mode{look.Light, look.Dark} {

@@ -23,6 +23,7 @@ const trialTokens = 60
 
 // quantizeForm is what is asked before quantizing.
 type quantizeForm struct {
+	role    role // of what is quantized
 	source  library.Description
 	builtin bool
 	from    *look.Text
@@ -49,14 +50,27 @@ var precisions = []precision{
 	{"3-bit, smallest", "3-bit", checkpoint.Quantization{Bits: 3}, false},
 }
 
-// quantizeDrafter opens the sheet: the running job's, or a new one about the drafter that is chosen.
-func (w *Window) quantizeDrafter() {
+// ofQuantizing are the sheet's words for a target and for a drafter.
+var ofQuantizing = [2]struct{ title, none, choose, cancelled, done string }{
+	target: {"Quantize Target", "No target is chosen", "Choose the folder of a target",
+		"Cancelled. Nothing was left behind, and the target is as it was.", "The target is quantized"},
+	drafter: {"Quantize Drafter", "No drafter is chosen", "Choose the folder of a drafter",
+		"Cancelled. Nothing was left behind, and the drafter is as it was.", "The drafter is quantized"},
+}
+
+// quantizeDrafter and quantizeTarget open the sheet: the running job's, or a new one about the model
+// that is chosen.
+func (w *Window) quantizeDrafter() { w.openQuantize(drafter) }
+func (w *Window) quantizeTarget()  { w.openQuantize(target) }
+
+func (w *Window) openQuantize(r role) {
 	if w.jobs.running() {
 		w.showSheet()
 		return
 	}
-	w.jobs.sheet = sheet.New("Quantize Drafter")
-	f := &quantizeForm{from: look.NewText(""), about: look.Caption(""), to: widget.NewEntry(), sizes: look.Sentences("")}
+	words := ofQuantizing[r]
+	w.jobs.sheet = sheet.New(words.title)
+	f := &quantizeForm{role: r, from: look.NewText(""), about: look.Caption(""), to: widget.NewEntry(), sizes: look.Sentences("")}
 	w.jobs.form = f
 	f.from.Bold, f.from.Shrink, f.about.Shrink = true, true, true
 	f.to.OnChanged = func(string) { f.typed = true; w.planQuantizing() }
@@ -67,7 +81,7 @@ func (w *Window) quantizeDrafter() {
 	f.bits = radio(labels, 0)
 	f.bits.OnChanged = func(string) { w.nameDestination(); w.planQuantizing() }
 	other := look.NewTextButton("Choose another…", func() {
-		w.browseFor("Choose the folder of a drafter", w.startFolder(drafter), func(dir string) {
+		w.browseFor(words.choose, w.startFolder(r), func(dir string) {
 			w.showSheet()
 			w.quantizeFrom(dir)
 		})
@@ -78,12 +92,12 @@ func (w *Window) quantizeDrafter() {
 		sheet.Field("To", f.to),
 		look.Tight(f.sizes)), w.formButtons()...)
 	w.showSheet()
-	if dir := w.models.choices[drafter].dir; dir != "" {
+	if dir := w.models.choices[r].dir; dir != "" {
 		w.quantizeFrom(dir)
 		return
 	}
-	f.from.Set("No drafter is chosen")
-	f.about.Set("Choose the folder of one.")
+	f.from.Set(words.none)
+	f.about.Set(words.choose + ".")
 }
 
 func (w *Window) formButtons() []sheet.Button {
@@ -98,7 +112,7 @@ func (w *Window) quantizeFrom(dir string) {
 	turn := f.turn
 	builtin := w.models.builtin
 	w.spawn(func() {
-		c := describe(drafter, dir, builtin)
+		c := describe(f.role, dir, builtin)
 		w.later(func() {
 			if w.jobs.form != f || f.turn != turn {
 				return
@@ -112,7 +126,7 @@ func (w *Window) quantizeFrom(dir string) {
 				w.jobs.sheet.Buttons(w.formButtons()...)
 				return
 			}
-			f.source, f.builtin = *c.what, same(c.what.Dir, builtin[drafter])
+			f.source, f.builtin = *c.what, same(c.what.Dir, builtin[f.role])
 			f.from.Set(f.source.Name)
 			f.about.Set(about(f.source))
 			f.typed = false
@@ -180,8 +194,8 @@ func (w *Window) quantize() {
 	}
 	plan, core := f.plan, w.core
 	t := w.begin("Quantizing "+f.source.Name, nil)
-	// The drafter can be compared with the copy where its target is loaded.
-	compare := w.models.loaded.Target != nil && w.models.loadedWhat[target] != nil && library.CheckPair(*w.models.loadedWhat[target], plan.Model) == nil
+	// A drafter can be compared with the copy where its target is loaded.
+	compare := f.role == drafter && w.models.loaded.Target != nil && w.models.loadedWhat[target] != nil && library.CheckPair(*w.models.loadedWhat[target], plan.Model) == nil
 	tell := func(p job.Progress) {
 		t.tell(p, func() string { return look.FilesOf(p.Done, p.Total) })
 	}
@@ -193,7 +207,7 @@ func (w *Window) quantize() {
 			w.later(func() { t.working("Trying it out …", sheet.Button{Label: "Skip", Pressed: t.cancel}) })
 			tried.before, tried.after = tryOut(t.ctx, core, plan.Source, result.Dir)
 		}
-		w.later(func() { w.quantized(plan, result, tried, err) })
+		w.later(func() { w.quantized(f.role, plan, result, tried, err) })
 	})
 }
 
@@ -211,8 +225,9 @@ func tryOut(ctx context.Context, core Core, before, after string) (a, b float64)
 	return a, b
 }
 
-func (w *Window) quantized(plan *quantize.Plan, result quantize.Result, t trial, err error) {
-	if !w.over(err, ending{doing: "Quantizing", stopped: "Cancelled. Nothing was left behind, and the drafter is as it was."}, w.again(w.quantizeDrafter), w.closing("Close")) {
+func (w *Window) quantized(r role, plan *quantize.Plan, result quantize.Result, t trial, err error) {
+	words := ofQuantizing[r]
+	if !w.over(err, ending{doing: "Quantizing", stopped: words.cancelled}, w.again(func() { w.openQuantize(r) }), w.closing("Close")) {
 		return
 	}
 	sentence := fmt.Sprintf("%s instead of %s", look.FilesFinely(result.ResultBytes), look.FilesFinely(plan.SourceBytes))
@@ -220,5 +235,5 @@ func (w *Window) quantized(plan *quantize.Plan, result quantize.Result, t trial,
 		sentence += fmt.Sprintf(", %.1f words per check instead of %.1f", t.after, t.before)
 	}
 	saved := fmt.Sprintf("Uses %s less memory. It is in %s.", look.Memory(plan.MemoryBefore-plan.MemoryAfter), shortPath(result.Dir))
-	w.offerDrafter(result.Dir, "The drafter is quantized", sentence, saved)
+	w.offerMade(r, result.Dir, words.done, sentence, saved)
 }

@@ -260,6 +260,10 @@ func jobScenes() []scene {
 		{"quantize-done", packed(atOnce), func(s *stage) { quantizing(s); s.press("Quantize"); s.done() }},
 		{"quantize-failed", packed(full), func(s *stage) { quantizing(s); s.press("Quantize"); s.done() }},
 		{"quantize-cancelled", packed(never), cancelled(quantized)},
+		{"quantize-target", nil, func(s *stage) {
+			s.quantizeTarget()
+			s.until("the sizes are there", func() bool { return s.jobs.form.plan != nil })
+		}},
 		{"calibrate-start", nil, calibrating},
 		{"calibrate-working", checked(never), calibrated},
 		{"calibrate-done", func() *scripted { return &scripted{generate: timid} }, ended(calibrated)},

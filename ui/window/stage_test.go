@@ -84,7 +84,7 @@ func (s *scripted) Memory() engine.Memory {
 	if s.memory.MachineTotal > 0 {
 		return s.memory
 	}
-	return engine.Memory{Process: 1 << 28, MachineTotal: 24 << 30, Available: 12 << 30, Target: 54 << 20}
+	return engine.Memory{Process: 1 << 28, MachineTotal: 24 << 30, Available: 12 << 30, Target: 54 << 20, Drafter: 21 << 20, Peak: 89 << 20}
 }
 
 func (s *scripted) Quantize(ctx context.Context, p *quantize.Plan, tell func(job.Progress)) (quantize.Result, error) {

@@ -264,5 +264,5 @@ func (w *Window) trained(f *trainForm, r train.Result, err error) {
 		return
 	}
 	sentence := fmt.Sprintf("The drafter brings %.2f words per check, %.2f at first", r.Best.Tau, r.Live[0].Tau)
-	w.offerDrafter(r.Out, f.choose("The drafter is trained", "The drafter is tuned"), sentence, more)
+	w.offerMade(drafter, r.Out, f.choose("The drafter is trained", "The drafter is tuned"), sentence, more)
 }

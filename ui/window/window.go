@@ -72,6 +72,7 @@ type Window struct {
 	status  *look.Text
 	place   *look.Text // at the right of the status line: where the work is done
 	side    *fyne.Container
+	column  fitted // of models and sliders, in the side
 	menu    menu
 	dialog  dialog.Dialog // the one that is open, or nil
 	content fyne.CanvasObject
@@ -121,7 +122,23 @@ func (w *Window) makeSide() fyne.CanvasObject {
 	rule := look.Fixed(0, 1, look.NewPanel(look.ColorEdge, "", 0))
 	frame := look.Frame(nil, look.Rows(0, rule, lower), nil, container.NewVScroll(look.Pad(16, 16, 16, 16, upper)))
 	w.memory.OnResized = frame.Refresh
+	w.column = fitted{content: upper, around: frame}
 	return container.NewStack(look.NewPanel(look.ColorSide, "", 0), frame)
+}
+
+// fitted is content whose height changes, and what is laid out around it.
+type fitted struct {
+	content, around *fyne.Container
+	size            fyne.Size
+}
+
+// fit lays everything out anew if the content needs another height now. Fyne does so by itself only
+// for the last of several parts that change between two frames.
+func (f *fitted) fit() {
+	if size := f.content.MinSize(); size != f.size {
+		f.size = size
+		f.around.Refresh()
+	}
 }
 
 func (w *Window) makeConversation() fyne.CanvasObject {
@@ -349,6 +366,7 @@ func (w *Window) showAll() {
 	w.showLoad()
 	w.showKnobs()
 	w.showMenu()
+	w.column.fit()
 }
 
 // shutDown ends everything that runs and keeps the settings. It waits three seconds at most

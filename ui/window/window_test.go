@@ -36,6 +36,32 @@ func untilCancelled(ctx context.Context, r engine.Request, emit func(engine.Even
 	}
 }
 
+// beneath fails where an object of the column stands on the one before it.
+func (s *stage) beneath() {
+	s.t.Helper()
+	y := float32(0)
+	for _, o := range s.column.content.Objects {
+		if o.Position().Y < y {
+			s.t.Errorf("%T begins at %v, but what is above it ends at %v", o, o.Position().Y, y)
+		}
+		y = o.Position().Y + o.MinSize().Height
+	}
+}
+
+func TestNothingOverlapsInTheColumn(t *testing.T) {
+	s := open(t, &scripted{memory: engine.Memory{MachineTotal: 24 << 30, Available: 1 << 20, Process: 1 << 28}})
+	s.pass(0)
+	s.beneath()
+	s.choose(target, filepath.Join(pairFolder, "drafter"))
+	s.until("a drafter is refused as a target", func() bool { return s.models.choices[target].err != nil })
+	s.beneath()
+	s.choose(target, filepath.Join(pairFolder, "target"))
+	s.choose(drafter, "")
+	s.until("the drafter is left out", func() bool { return s.usable() && !s.asLoaded() })
+	s.until("it does not fit", func() bool { return s.load.hints.Visible() })
+	s.beneath()
+}
+
 func TestFirstStart(t *testing.T) {
 	core := &scripted{}
 	s := open(t, core)

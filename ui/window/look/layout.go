@@ -153,6 +153,21 @@ func (f fixed) MinSize(objects []fyne.CanvasObject) fyne.Size {
 // FixedLayout is the layout of Fixed, to change the size of a container made by it.
 func FixedLayout(width, height float32) fyne.Layout { return fixed{width, height} }
 
+// upTo lets its only object, which scrolls, be as high as what is in it, up to a limit.
+type upTo struct{ limit func() float32 }
+
+// UpTo shows o whole where limit allows that height, else lets it scroll.
+func UpTo(limit func() float32, o fyne.CanvasObject) *fyne.Container {
+	return container.New(upTo{limit}, container.NewVScroll(o))
+}
+
+func (u upTo) Layout(objects []fyne.CanvasObject, size fyne.Size) { objects[0].Resize(size) }
+
+func (u upTo) MinSize(objects []fyne.CanvasObject) fyne.Size {
+	whole := objects[0].(*container.Scroll).Content.MinSize()
+	return fyne.NewSize(whole.Width, min(whole.Height, u.limit()))
+}
+
 // frame lays out a whole pane: top and bottom at their own heights, side at its own width
 // between them, and main in what is left; without gaps. Any but main may be nil.
 type frame struct{ top, bottom, side, main fyne.CanvasObject }

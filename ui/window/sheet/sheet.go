@@ -4,6 +4,7 @@ package sheet
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -19,11 +20,16 @@ import (
 // width of every sheet at a text size of 100 %.
 const width = 480
 
+// gap is what lies between body, note and buttons.
+const gap = 16
+
 // Sheet shows one face at a time: the form, the progress, or the end.
 type Sheet struct {
 	Content *fyne.Container // to be put into a dialog without buttons of its own
 
 	Title string
+	// Room is how high the sheet may be, in Fyne's pixels; what is higher scrolls. nil: any height.
+	Room func() float32
 	// OnChanged, which may be nil, hears that the sheet may need another height.
 	OnChanged func()
 
@@ -45,9 +51,20 @@ func NewWide(title string, width float32) *Sheet {
 	s.stage.Shrink = true
 	s.buttons = container.NewHBox()
 	s.progress = look.Rows(8, s.stage, s.bar, s.left)
-	s.Content = look.Fixed(width, 0, look.Pad(4, 4, 8, 8, look.Rows(16, s.body, s.note, s.buttons)))
+	s.Content = look.Fixed(width, 0, look.Pad(4, 4, 8, 8, look.Rows(gap, look.UpTo(s.roomForBody, s.body), s.note, s.buttons)))
 	s.note.Hide()
 	return s
+}
+
+func (s *Sheet) roomForBody() float32 {
+	if s.Room == nil {
+		return math.MaxFloat32
+	}
+	rest := s.buttons.MinSize().Height + gap
+	if s.note.Visible() {
+		rest += s.note.MinSize().Height + gap
+	}
+	return s.Room() - rest
 }
 
 // Button is something that can be pressed at the foot of a sheet.
