@@ -52,6 +52,7 @@ func (w *Window) showSheet() {
 func (w *Window) openSheet(s *sheet.Sheet) dialog.Dialog {
 	const around = 96 // the dialog's title and edges, and some of the window
 	s.Room = func() float32 { return w.win.Canvas().Size().Height - around*w.theme.Scale }
+	s.Widen(max(1, w.theme.Scale))
 	d := dialog.NewCustomWithoutButtons(s.Title, s.Content, w.win)
 	w.showDialog(d)
 	s.OnChanged = func() { d.Resize(d.MinSize()) }

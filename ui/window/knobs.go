@@ -59,7 +59,7 @@ func (w *Window) makeKnobs() fyne.CanvasObject {
 	}
 	reset := look.NewTextButton("Reset", w.resetKnobs)
 	reset.Quiet = true
-	return look.Rows(12, k.gamma, k.temperature, k.threshold, look.Pad(0, 0, 0, -look.Unit, look.Line(0, 0, look.Caption(""), reset)))
+	return look.Rows(10, k.gamma, k.temperature, k.threshold, look.Pad(0, 0, 0, -look.Unit, look.Line(0, 0, look.Caption(""), reset)))
 }
 
 func (w *Window) gammaWords(v float64) string {

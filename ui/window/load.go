@@ -169,37 +169,42 @@ func levelWords(l memory.Level) string {
 	return map[memory.Level]string{memory.Fits: "fits", memory.Tight: "tight", memory.DoesNotFit: "does not fit"}[l]
 }
 
-// hintWords says what would help, "" when it fits.
+// hintWords says beside the bill how much is free and what would help, "" when it fits.
 func (w *Window) hintWords(v memory.Verdict, loaded bool) string {
 	if v.Level == memory.Fits || loaded {
 		return ""
 	}
-	words := look.MemoryGB(v.Free) + " free for it."
-	if len(v.Hints) == 0 {
-		return words
+	return strings.TrimSpace(look.MemoryGB(v.Free) + " free for it. " + w.remedyWords(v))
+}
+
+// remedyWords says what would help, "" where nothing is known to.
+func (w *Window) remedyWords(v memory.Verdict) string {
+	// How long the context may become is not for the person to say.
+	hints := slices.DeleteFunc(slices.Clone(v.Hints), func(h memory.Hint) bool { return h.Remedy == memory.ShortenContext })
+	if len(hints) == 0 {
+		return ""
 	}
-	h := v.Hints[0]
-	if last := v.Hints[len(v.Hints)-1]; last.Remedy == memory.SmallerTarget {
+	h := hints[0]
+	if last := hints[len(hints)-1]; last.Remedy == memory.SmallerTarget {
 		h = last // nothing milder is enough
 	}
-	if i := slices.IndexFunc(v.Hints, func(h memory.Hint) bool { return h.Enough }); i >= 0 {
-		h = v.Hints[i]
+	if i := slices.IndexFunc(hints, func(h memory.Hint) bool { return h.Enough }); i >= 0 {
+		h = hints[i]
 	}
 	switch h.Remedy {
 	case memory.QuantizeDrafter:
-		words += fmt.Sprintf(" A 4-bit drafter would save %s.", look.MemoryGB(h.Saves))
+		return fmt.Sprintf("A 4-bit drafter would save %s.", look.MemoryGB(h.Saves))
 	case memory.LeaveDrafter:
-		words += fmt.Sprintf(" Without the drafter it needs %s less.", look.MemoryGB(h.Saves))
+		return fmt.Sprintf("Without the drafter it needs %s less.", look.MemoryGB(h.Saves))
 	case memory.CloseOthers:
-		words += " Quit other programs first."
+		return "Quit other programs first."
 	case memory.SmallerTarget:
-		words += " Choose a smaller target"
 		if t := w.models.choices[target].what; t != nil && !quantized(t.Precision) {
-			words += ", or make this one smaller: Jobs, Quantize Target…"
+			return "Choose a smaller target, or make this one smaller: Jobs, Quantize Target."
 		}
-		words += "."
+		return "Choose a smaller target."
 	}
-	return words
+	return ""
 }
 
 // askLoad is the Load button: it asks first when the models don't fit.
@@ -213,7 +218,7 @@ func (w *Window) askLoad() {
 	}
 	v, _, _ := w.verdict()
 	text := look.Sentences(fmt.Sprintf("These models need %s and %s is free. %s may become very slow and other programs may be ended. %s",
-		look.MemoryGB(v.Needs), look.MemoryGB(v.Free), strings.ToUpper(look.Machine()[:1])+look.Machine()[1:], w.hintWords(v, false)))
+		look.MemoryGB(v.Needs), look.MemoryGB(v.Free), strings.ToUpper(look.Machine()[:1])+look.Machine()[1:], w.remedyWords(v)))
 	ask := dialog.NewCustomConfirm("Does not fit", "Load anyway", "Don't load", look.Fixed(420, 0, text), func(yes bool) {
 		if yes {
 			w.loadChosen()

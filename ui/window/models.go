@@ -76,7 +76,7 @@ func (w *Window) makeModels() fyne.CanvasObject {
 		parts = append(parts, look.Rows(4, look.Heading(title), card))
 	}
 	parts = append(parts, w.makeLoad())
-	return look.Rows(12, parts...)
+	return look.Rows(look.Unit, parts...)
 }
 
 // firstChoice picks the models to begin with: those of the last time, else the pair that

@@ -117,10 +117,10 @@ func (w *Window) sideWidth() float32 {
 
 func (w *Window) makeSide() fyne.CanvasObject {
 	w.memory = meter.New("Free memory", w.freeMemory)
-	upper := look.Rows(3*look.Unit, w.makeModels(), w.makeKnobs())
+	upper := look.Rows(20, w.makeModels(), w.makeKnobs())
 	lower := look.Pad(12, 12, 16, 16, w.memory)
 	rule := look.Fixed(0, 1, look.NewPanel(look.ColorEdge, "", 0))
-	frame := look.Frame(nil, look.Rows(0, rule, lower), nil, container.NewVScroll(look.Pad(16, 16, 16, 16, upper)))
+	frame := look.Frame(nil, look.Rows(0, rule, lower), nil, container.NewVScroll(look.Pad(12, 8, 16, 16, upper)))
 	w.memory.OnResized = frame.Refresh
 	w.column = fitted{content: upper, around: frame}
 	return container.NewStack(look.NewPanel(look.ColorSide, "", 0), frame)

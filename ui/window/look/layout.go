@@ -158,7 +158,7 @@ type upTo struct{ limit func() float32 }
 
 // UpTo shows o whole where limit allows that height, else lets it scroll.
 func UpTo(limit func() float32, o fyne.CanvasObject) *fyne.Container {
-	return container.New(upTo{limit}, container.NewVScroll(o))
+	return container.New(upTo{limit}, container.NewVScroll(Fixed(1, 0, o))) // no wider than it is given
 }
 
 func (u upTo) Layout(objects []fyne.CanvasObject, size fyne.Size) { objects[0].Resize(size) }

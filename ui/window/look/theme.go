@@ -80,7 +80,7 @@ var palette = map[fyne.ThemeColorName]shades{
 	theme.ColorNameHover:               {rgba(0x3b2b1c, 0x0f), rgba(0xffffff, 0x10)},
 	theme.ColorNamePressed:             {rgba(0x3b2b1c, 0x20), rgba(0xffffff, 0x20)},
 	theme.ColorNameInputBackground:     {rgb(0xffffff), rgb(0x2a2826)},
-	theme.ColorNameInputBorder:         {rgb(0xd9d3ca), rgb(0x45413b)},
+	theme.ColorNameInputBorder:         {rgb(0x9a9287), rgb(0x7a7369)},
 	theme.ColorNameMenuBackground:      {rgb(0xffffff), rgb(0x2a2826)},
 	theme.ColorNameOverlayBackground:   {rgb(0xfdfcfa), rgb(0x252321)},
 	theme.ColorNameHeaderBackground:    {rgb(0xf1eeea), rgb(0x191817)},

@@ -33,6 +33,7 @@ type Sheet struct {
 	// OnChanged, which may be nil, hears that the sheet may need another height.
 	OnChanged func()
 
+	width    float32 // at a text size of 100 %
 	body     *fyne.Container
 	note     *widget.Label // what is wrong, under the body
 	buttons  *fyne.Container
@@ -47,11 +48,14 @@ func New(title string) *Sheet { return NewWide(title, width) }
 
 // NewWide is a sheet of a width of its own, in Fyne's pixels.
 func NewWide(title string, width float32) *Sheet {
-	s := &Sheet{Title: title, body: look.Rows(12), note: look.Sentences(""), bar: look.NewBar(), stage: look.NewText(""), left: look.Caption("")}
+	s := &Sheet{Title: title, width: width, body: look.Rows(12), note: look.Sentences(""), bar: look.NewBar(), stage: look.NewText(""), left: look.Caption("")}
 	s.stage.Shrink = true
 	s.buttons = container.NewHBox()
 	s.progress = look.Rows(8, s.stage, s.bar, s.left)
-	s.Content = look.Fixed(width, 0, look.Pad(4, 4, 8, 8, look.Rows(gap, look.UpTo(s.roomForBody, s.body), s.note, s.buttons)))
+	// What scrolls reaches into the edges, so that it doesn't cut off what stands out of the column.
+	const edge = 8
+	scrolls := look.Pad(0, 0, -edge, -edge, look.UpTo(s.roomForBody, look.Pad(0, 0, edge, edge, s.body)))
+	s.Content = look.Fixed(width, 0, look.Pad(4, 4, edge, edge, look.Rows(gap, scrolls, s.note, s.buttons)))
 	s.note.Hide()
 	return s
 }
@@ -65,6 +69,12 @@ func (s *Sheet) roomForBody() float32 {
 		rest += s.note.MinSize().Height + gap
 	}
 	return s.Room() - rest
+}
+
+// Widen makes the sheet as wide as text needs that is larger by a factor.
+func (s *Sheet) Widen(factor float32) {
+	s.Content.Layout = look.FixedLayout(s.width*factor, 0)
+	s.Content.Refresh()
 }
 
 // Button is something that can be pressed at the foot of a sheet.
