@@ -66,6 +66,7 @@ check-window: ## open the window on a display of its own, type, look, close it b
 
 licences: setup ## collect anew the licences that Help → About shows
 	@scripts/licences.sh
+
 pictures: ## take a picture of each state of the window, light and dark, for people to look at
 	@scripts/setup.sh window
 	@scripts/pictures.sh .deps/states
